@@ -1,0 +1,1 @@
+"""Judge: cost model, scheduler model, rules, step budget, verdict and what-if; pure functions."""

@@ -1,0 +1,291 @@
+"""What a diagnosis is: plain data that reports format and never compute on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from stallscope.analyzers.thresholds import Thresholds
+from stallscope.profiler.evidence import Measure, NotObservable, Provenance
+from stallscope.profiler.spec import Subject
+
+CLASSES = (
+    "capacity",
+    "bandwidth",
+    "scheduling",
+    "compute",
+    "host",
+    "interconnect",
+    "client",
+    "device",
+    "telemetry",
+    "profiler",
+    "none",
+    "undetermined",
+)
+LOADS = ("idle", "underloaded", "served", "overloaded")
+PARTS = ("weights", "kv", "compute", "communication", "transfer", "host", "unexplained")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceInfo:
+    """Where evidence came from."""
+
+    kind: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureInfo:
+    """The capture a diagnosis rests on; `cut_note` says when and how it was cut."""
+
+    sources: tuple[SourceInfo, ...]
+    cut: bool
+    duration_s: float
+    cut_note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One edge of the causal chain, with the names of the measures behind it."""
+
+    cause: str
+    effect: str
+    evidence: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limiting class for each goal."""
+
+    ttft: str
+    tpot: str
+    throughput: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer. `between` names the candidates when the class is undetermined."""
+
+    bottleneck: str  # JSON "class"
+    confidence: float
+    load: str
+    phase: str
+    sentence: str
+    limits: Limits
+    between: tuple[str, ...] = ()
+    next_limit: str | None = None  # JSON "next"
+    chain: tuple[Link, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentVerdict:
+    """What the document's own rules say, and why the verdict differs where it does."""
+
+    classes: tuple[str, ...]
+    advice: str | None
+    differs_because: str | None
+    sentence: str  # "By the document's rules: …"
+
+
+@dataclass(frozen=True, slots=True)
+class RuleResult:
+    """One of the document's rules: "met", "not met" or "not observable", and its numbers.
+
+    `text` is the rule in words with its thresholds.
+    """
+
+    id: str
+    text: str
+    status: str
+    reason: str
+    measures: tuple[Measure, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """Seconds over `n` requests (or gaps)."""
+
+    mean: float
+    p50: float
+    p90: float
+    p99: float
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Throughput:
+    """Rates over the measured span; None where not observable."""
+
+    input_tokens_per_s: float | None
+    output_tokens_per_s: float | None
+    requests_per_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetPart:
+    """Seconds of a phase's step time that one resource explains; `share` of the phase's time."""
+
+    part: str
+    time_s: float
+    share: float
+    provenance: Provenance
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseBudget:
+    """A phase's steps (warm-up excluded), their time, and where it went. "all" sums the phases.
+
+    `budget` is empty when the device or the model is not known. `mean_step_s` is per step.
+    """
+
+    phase: str
+    count: int
+    time_s: float
+    share: float
+    mean_step_s: float
+    budget: tuple[BudgetPart, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorRow:
+    """An operator in one phase, per layer or per step: the document's lost table of section 3.1.
+
+    `intensity` is FLOP per byte; `bound` is "compute" or "memory"; `time_s` its roofline time for
+    all its instances in a step.
+    """
+
+    phase: str
+    name: str
+    instances: int
+    flops: float
+    bytes: float
+    intensity: float
+    bound: str
+    time_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class KvRow:
+    """KV cache size at one sequence length; `source` says formula or the engine's allocation."""
+
+    seq_len: int
+    bytes: int
+    provenance: Provenance
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class LifeStage:
+    """One of the four stages of the KV cache's life (document, section 3.2), as recorded."""
+
+    stage: str  # "initialised", "appended", "read", "freed"
+    events: int
+    tokens: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """A predicted change; `error` is the model's relative error on the observed run."""
+
+    metric: str
+    unit: str
+    before: float  # JSON "from"
+    after: float  # JSON "to"
+    error: float
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """An action, its flag by engine, its gain (None when no model produced one)."""
+
+    action: str
+    flag: Mapping[str, str]
+    gain: Gain | None
+    check: str
+
+
+@dataclass(frozen=True, slots=True)
+class WontHelp:
+    """A popular fix that does nothing here."""
+
+    action: str
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A stretch of the run with its own load and class."""
+
+    from_s: float
+    to_s: float
+    bottleneck: str  # JSON "class"
+    load: str
+
+
+@dataclass(frozen=True, slots=True)
+class StepPoint:
+    """A point of the timeline plot; seconds from the first step."""
+
+    t_s: float
+    duration_s: float
+    phase: str
+    kv_used: float | None  # fraction
+    running: int | None
+    waiting: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class RooflinePoint:
+    """A phase's place under the roof."""
+
+    label: str
+    intensity: float  # FLOP/B
+    flops_per_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Roofline:
+    """The roof (peak FLOP/s, bytes/s) and the run's points."""
+
+    peak_flops: float
+    peak_bytes_per_s: float
+    kind: str  # "datasheet" or "achievable"
+    points: tuple[RooflinePoint, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """What plots need, at most 5,000 points a series."""
+
+    timeline: tuple[StepPoint, ...] = ()
+    roofline: Roofline | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """Everything a report shows."""
+
+    version: str
+    capture: CaptureInfo
+    subject: Subject
+    thresholds: Thresholds
+    goal: str | None
+    verdict: Verdict
+    document: DocumentVerdict
+    rules: tuple[RuleResult, ...]
+    latency: Mapping[str, Distribution]  # ttft_s, tpot_s, itl_s, e2e_s, queue_s
+    throughput: Throughput
+    phases: tuple[PhaseBudget, ...]
+    operators: tuple[OperatorRow, ...]
+    kv_table: tuple[KvRow, ...]
+    kv_life: tuple[LifeStage, ...]
+    measures: tuple[Measure, ...]
+    remedies: tuple[Remedy, ...]
+    wont_help: tuple[WontHelp, ...]
+    not_observable: tuple[NotObservable, ...]
+    windows: tuple[Window, ...]
+    notes: tuple[str, ...]  # capture checks and warnings, each a plain sentence
+    series: Series = field(default_factory=Series)

@@ -1,0 +1,34 @@
+"""Errors that end a command with one line on stderr; each message says what to do next."""
+
+from __future__ import annotations
+
+
+class StallscopeError(Exception):
+    """Anything the user can act on; the command line prints it and exits with `exit_code`."""
+
+    exit_code = 1
+
+
+class InputError(StallscopeError):
+    """A file or a value that was given cannot be used."""
+
+
+class UsageError(StallscopeError):
+    """Options that contradict each other or ask for what does not exist."""
+
+    exit_code = 2
+
+
+class CaptureError(StallscopeError):
+    """A capture that cannot be read or written."""
+
+
+class MissingDependency(StallscopeError):
+    """An optional package is needed; `extra` of stallscope brings it."""
+
+    exit_code = 3
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(
+            f"{package} is not installed; install it with: pip install 'stallscope[{extra}]'"
+        )

@@ -1,0 +1,1 @@
+"""Observe: evidence types, specs, the capture file, ranges and samplers."""

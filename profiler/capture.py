@@ -1,0 +1,166 @@
+"""Everything observed about one run, in memory: rows by table, whatever the source.
+
+Times are integer nanoseconds on one monotonic clock. None is "not known", never zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from stallscope.profiler.spec import Subject
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Phase = Literal["prefill", "decode", "mixed", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file, process or server that rows came from, and how its clock maps to ours."""
+
+    id: int
+    kind: str
+    path: str
+    clock: str
+    offset_ns: int
+    offset_error_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One pass of the engine's loop: schedule, forward, sample.
+
+    `device_ns` is time the device worked on the forward pass (on a CPU: the forward call itself),
+    `host_ns` the step's time outside it. `context_tokens` counts the KV entries read: over all
+    scheduled requests, the keys that their last new token attends to. `attention_pairs` counts
+    (new token, attended key) pairs. `logit_rows` is the number of rows through the LM head.
+    `blocked_by` names the limit that kept the queue's head out, as the engine itself saw it.
+    """
+
+    id: int
+    rank: int
+    start_ns: int
+    end_ns: int
+    device_ns: int | None
+    host_ns: int | None
+    phase: str
+    warmup: bool
+    prefill_requests: int
+    prefill_tokens: int
+    decode_requests: int
+    context_tokens: int | None
+    waiting: int | None
+    running: int | None
+    kv_used_bytes: int | None
+    kv_total_bytes: int | None
+    attention_pairs: int | None
+    logit_rows: int | None
+    blocked_by: str | None  # "kv", "seqs", "tokens" or None
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request's life. `preempted_ns` is the time it waited after having been admitted once."""
+
+    id: int
+    arrival_ns: int
+    admitted_ns: int | None
+    first_token_ns: int | None
+    end_ns: int | None
+    input_tokens: int
+    cached_tokens: int | None
+    output_tokens: int
+    preemptions: int | None
+    preempted_ns: int | None
+    status: str  # "finished", "running", "waiting", "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One generated token."""
+
+    request: int
+    t_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceSample:
+    """One reading of a device counter; `device` is "host" for the machine itself."""
+
+    t_ns: int
+    device: str
+    name: str
+    value: float
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSample:
+    """One reading of an engine gauge or counter."""
+
+    t_ns: int
+    engine: str
+    name: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened once: admit, kv_alloc, kv_init, kv_append, kv_read, kv_free,
+    preempt, oom, throttle, error, gap, probe."""
+
+    t_ns: int
+    kind: str
+    request: int | None
+    data: Mapping[str, Any]  # column data_json
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSummary:
+    """Kernel time of one class in one phase, reduced from a trace."""
+
+    device: str
+    rank: int
+    phase: str
+    kernel_class: str  # column "class"
+    name: str
+    count: int
+    busy_ns: int
+    exposed_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A capture that was not closed: when its last row was written, and what is known missing."""
+
+    t_ns: int
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """One run's evidence. Rows are sorted by time (steps and requests by id)."""
+
+    subject: Subject = Subject()
+    steps: tuple[Step, ...] = ()
+    requests: tuple[Request, ...] = ()
+    tokens: tuple[Token, ...] = ()
+    device_samples: tuple[DeviceSample, ...] = ()
+    engine_samples: tuple[EngineSample, ...] = ()
+    events: tuple[Event, ...] = ()
+    kernels: tuple[KernelSummary, ...] = ()
+    sources: tuple[Source, ...] = ()
+    meta: Mapping[str, Any] = field(default_factory=dict)  # tool, host, clock, flags
+    cut: Cut | None = None
+
+    def frame(self, table: str) -> pd.DataFrame:
+        """Return one table as a pandas frame with the table's fixed dtypes.
+
+        Raises ValueError for an unknown table.
+        """
+        from stallscope.profiler.frames import frame
+
+        return frame(self, table)

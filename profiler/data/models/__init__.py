@@ -1,0 +1,1 @@
+"""Model presets, in the form of a Hugging Face config.json."""

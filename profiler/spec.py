@@ -1,0 +1,90 @@
+"""What a model and a device are, in the numbers that the arithmetic needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+# Bytes per element. Sub-byte and scaled formats carry scales besides; see analyzers/arithmetic.py.
+DTYPE_BYTES: Mapping[str, float] = {
+    "fp32": 4.0,
+    "bf16": 2.0,
+    "fp16": 2.0,
+    "fp8": 1.0,
+    "int8": 1.0,
+    "int4": 0.5,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RopeScaling:
+    """The llama-3 scaling of rotary frequencies (`rope_type` "llama3"), or plain "linear"."""
+
+    kind: Literal["llama3", "linear"]
+    factor: float
+    low_freq_factor: float = 1.0
+    high_freq_factor: float = 4.0
+    original_max_position: int = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSpec:
+    """A decoder-only transformer with gated MLP and RMSNorm; sizes in elements."""
+
+    name: str
+    hidden_size: int
+    intermediate_size: int
+    num_layers: int
+    num_heads: int
+    num_kv_heads: int
+    head_dim: int
+    vocab_size: int
+    max_position: int
+    tied_embeddings: bool = False
+    qkv_bias: bool = False
+    rope_theta: float = 10_000.0
+    rope_scaling: RopeScaling | None = None
+    rms_norm_eps: float = 1e-5
+    dtype: str | None = None  # the checkpoint's own, as config.json says
+    eos_token_ids: tuple[int, ...] = ()
+    warnings: tuple[str, ...] = ()  # fields of the config that change the arithmetic and are not modelled
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceSpec:
+    """A device's limits. `peak_flops` are dense, by dtype, in FLOP/s; bandwidths in bytes/s.
+
+    `kind` "datasheet" is the vendor's figure; "achievable" was measured on the machine itself.
+    """
+
+    name: str
+    peak_flops: Mapping[str, float]
+    memory_bytes: int | None
+    memory_bytes_per_s: float
+    kind: Literal["datasheet", "achievable"] = "datasheet"
+    is_cpu: bool = False
+    link: str | None = None  # "nvlink", "pcie4", …: towards other devices
+    link_bytes_per_s: float | None = None  # one direction
+    power_w: float | None = None
+    sources: Mapping[str, str] = field(default_factory=dict)  # field name → where the figure is from
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What was observed: model, device and the engine's settings; None is unknown."""
+
+    model: ModelSpec | None = None
+    device: DeviceSpec | None = None
+    num_devices: int = 1
+    dtype: str | None = None
+    kv_dtype: str | None = None
+    engine: str | None = None
+    workload: str | None = None  # one line for people
+    max_num_seqs: int | None = None
+    max_num_batched_tokens: int | None = None
+    chunked_prefill: bool | None = None
+    kv_budget_bytes: int | None = None
+    block_size: int | None = None  # tokens per KV block
+    concurrency: int | None = None  # clients offered in a closed loop
+    rate_per_s: float | None = None  # requests offered per second in an open loop

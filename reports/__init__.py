@@ -1,0 +1,1 @@
+"""Tell: terminal, markdown and JSON; format only, never compute."""

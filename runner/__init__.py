@@ -1,0 +1,1 @@
+"""Make it happen: a decoder, its KV cache and a workload, recorded through the profiler."""
