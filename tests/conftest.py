@@ -1,4 +1,4 @@
-"""Fixtures for what a test may need from outside: absent means skip, or fail where it is required."""
+"""Fixtures for what a test needs from outside: absent means skip, or fail where required."""
 
 from __future__ import annotations
 
