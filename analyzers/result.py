@@ -255,6 +255,11 @@ class Roofline:
     kind: str  # "datasheet" or "achievable"
     points: tuple[RooflinePoint, ...]
 
+    @property
+    def ridge(self) -> float:
+        """The intensity (FLOP/B) above which compute binds instead of memory."""
+        return self.peak_flops / self.peak_bytes_per_s
+
 
 @dataclass(frozen=True, slots=True)
 class Series:
