@@ -6,6 +6,7 @@ import random
 from collections import defaultdict
 
 import pytest
+
 from stallscope.analyzers.schedule import Scheduler, SchedulerConfig, StepPlan
 
 
