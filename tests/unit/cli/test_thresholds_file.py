@@ -1,0 +1,55 @@
+"""Thresholds from a file, and what is refused by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from stallscope.analyzers.thresholds import Thresholds
+from stallscope.errors import UsageError
+from stallscope.thresholds_file import read_thresholds
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "thresholds.toml"
+    path.write_text(text)
+    return path
+
+
+def test_without_a_file_the_defaults_hold() -> None:
+    assert read_thresholds(None) == Thresholds()
+
+
+def test_keys_of_the_file_replace_defaults(tmp_path: Path) -> None:
+    path = written(tmp_path, "dram_high = 0.7\nlimit_margin = 2\nmodel_error = -0.1\n")
+    thresholds = read_thresholds(path)
+    assert (thresholds.dram_high, thresholds.limit_margin) == (0.7, 2.0)
+    assert (thresholds.model_error, thresholds.sm_low) == (-0.1, 0.30)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("dram_hihg = 0.7", "unknown key 'dram_hihg'; known: near_limit, sm_low"),
+        ("[rules]\nsm_low = 0.3", "unknown key 'rules'"),
+        ("sm_low = '30 %'", "sm_low must be a number, not '30 %'"),
+        ("sm_low = true", "sm_low must be a number, not True"),
+        ("sm_low = nan", "sm_low must be from 0 to 1, not nan"),
+        ("sm_low = 30", "sm_low must be from 0 to 1, not 30"),
+        ("limit_margin = 0.9", "limit_margin must be from 1 to 100, not 0.9"),
+        ("model_error = 0.05", "model_error must be from -1 to 0, not 0.05"),
+        ("sm_low =", "not TOML"),
+    ],
+)
+def test_wrong_file_is_refused_by_name(tmp_path: Path, text: str, complaint: str) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(UsageError) as caught:
+        read_thresholds(path)
+    assert str(caught.value).startswith(f"--thresholds {path}: {complaint}")
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_file_is_said(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="No such file"):
+        read_thresholds(tmp_path / "none.toml")
