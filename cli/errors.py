@@ -23,6 +23,12 @@ class CaptureError(StallscopeError):
     """A capture that cannot be read or written."""
 
 
+class Interrupted(StallscopeError):
+    """Ctrl-C while something was being recorded; the message says what is kept."""
+
+    exit_code = 130
+
+
 class MissingDependency(StallscopeError):
     """An optional package is needed; `extra` of stallscope brings it."""
 

@@ -1,0 +1,109 @@
+"""`stallscope diagnose`: judge a run that was recorded."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from stallscope.errors import InputError, UsageError
+from stallscope.judge import judge
+from stallscope.options import (
+    MODEL_HELP,
+    Dtype,
+    FailOnOption,
+    ForceOption,
+    FormatOption,
+    GoalOption,
+    OutputOption,
+    ThresholdsOption,
+)
+from stallscope.output import check_output, deliver
+from stallscope.thresholds_file import read_thresholds
+
+
+def diagnose(
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE", help="A capture; - reads it from stdin.")
+    ],
+    model: Annotated[str | None, typer.Option(help=MODEL_HELP)] = None,
+    gpu: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Device, such as a100-sxm4-80gb.")
+    ] = None,
+    gpu_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A device that is not in the table, JSON.")
+    ] = None,
+    gpus: Annotated[int | None, typer.Option(min=1, metavar="N", help="How many.")] = None,
+    dtype: Annotated[Dtype | None, typer.Option(help="Of the weights.")] = None,
+    kv_dtype: Annotated[Dtype | None, typer.Option(help="Of the KV cache.")] = None,
+    max_num_seqs: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="The engine's cap on running requests.")
+    ] = None,
+    concurrency: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Clients that offered the load.")
+    ] = None,
+    output: OutputOption = None,
+    format: FormatOption = None,
+    force: ForceOption = False,
+    fail_on: FailOnOption = None,
+    thresholds: ThresholdsOption = None,
+    goal: GoalOption = None,
+) -> None:
+    """Judge a recorded run. Options state facts that the file lacks, or replace what it says."""
+    if len(files) > 1:
+        raise UsageError("diagnose takes one FILE so far; run it once for each")
+    destination = check_output(output, format=format, force=force, fail_on=fail_on)
+    limits = read_thresholds(thresholds)
+    facts = {
+        **named_specs(model, gpu, gpu_file),
+        "num_devices": gpus,
+        "dtype": dtype,
+        "kv_dtype": kv_dtype,
+        "max_num_seqs": max_num_seqs,
+        "concurrency": concurrency,
+    }
+    known = {name: value for name, value in facts.items() if value is not None}
+    with local(files[0]) as path:
+        diagnosis = judge(path, thresholds=limits, goal=goal, facts=known)
+    deliver(diagnosis, destination)
+
+
+def named_specs(model: str | None, gpu: str | None, gpu_file: Path | None) -> dict[str, Any]:
+    """Return the model and device that options name, as Subject fields."""
+    from stallscope.profiler.devices import load_device, load_device_file
+    from stallscope.profiler.models import load_model
+
+    if gpu is not None and gpu_file is not None:
+        raise UsageError("--gpu and --gpu-file name two devices; give one of them")
+    device = load_device_file(gpu_file) if gpu_file else load_device(gpu) if gpu else None
+    return {"model": load_model(model) if model else None, "device": device}
+
+
+@contextmanager
+def local(name: str) -> Iterator[Path]:
+    """Give a file by name, or stdin as a temporary file."""
+    if name != "-":
+        yield existing(Path(name))
+        return
+    with tempfile.TemporaryDirectory(prefix="stallscope-") as folder:
+        path = Path(folder) / "stdin"
+        with path.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        yield existing(path)
+
+
+def existing(path: Path) -> Path:
+    """Return the path of a capture, or say what is there instead."""
+    from stallscope.file_kind import kind_of
+    from stallscope.profiler.capture_file import is_capture
+
+    kind = kind_of(path)
+    if not is_capture(path):
+        raise InputError(f"{path}: {kind}; diagnose reads captures that stallscope wrote so far")
+    return path

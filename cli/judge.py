@@ -1,0 +1,30 @@
+"""From a capture file to a diagnosis, with what the user knows of the subject laid over it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stallscope import __version__
+
+if TYPE_CHECKING:
+    from stallscope.analyzers.result import Diagnosis
+    from stallscope.analyzers.thresholds import Thresholds
+
+
+def judge(
+    path: Path,
+    *,
+    thresholds: Thresholds,
+    goal: str | None,
+    facts: dict[str, Any] | None = None,
+) -> Diagnosis:
+    """Read a capture and diagnose it; `facts` are Subject fields that replace the recorded ones."""
+    from stallscope.analyzers.diagnose import diagnose
+    from stallscope.profiler.capture_file import read_capture
+
+    capture = read_capture(path)
+    if facts:
+        capture = replace(capture, subject=replace(capture.subject, **facts))
+    return diagnose(capture, thresholds=thresholds, goal=goal, version=__version__)

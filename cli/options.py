@@ -1,0 +1,45 @@
+"""Options that several commands share, each declared once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+OutputOption = Annotated[
+    Path | None,
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="Write the report to FILE: .md (plots beside it), .json or .txt.",
+    ),
+]
+FormatOption = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="text|markdown|json",
+        help="Form of the report, whatever the suffix of -o says.",
+    ),
+]
+ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")]
+FailOnOption = Annotated[
+    str | None,
+    typer.Option(
+        "--fail-on",
+        metavar="CLASS[,CLASS]",
+        help="Exit with code 4 when the verdict is one of these: capacity, bandwidth, …",
+    ),
+]
+ThresholdsOption = Annotated[
+    Path | None,
+    typer.Option("--thresholds", metavar="FILE", help="TOML file that moves the rules' lines."),
+]
+GoalOption = Annotated[
+    Literal["ttft", "tpot", "throughput"] | None,
+    typer.Option("--goal", help="What you want better; it picks the headline."),
+]
+Dtype = Literal["fp32", "bf16", "fp16", "fp8", "int8", "int4"]
+MODEL_HELP = "A preset, a config.json, or a folder with one."

@@ -1,0 +1,112 @@
+"""Where a report goes: settled and checked before any work starts, delivered at the end."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+
+from stallscope.analyzers.result import CLASSES, Diagnosis
+from stallscope.errors import MissingDependency, UsageError
+from stallscope.files import check_target, write_text
+
+FAILED_ON = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A checked destination; without a path the report goes to stdout."""
+
+    path: Path | None
+    format: str
+    force: bool
+    fail_on: frozenset[str]
+
+
+def check_output(
+    path: Path | None, *, format: str | None, force: bool, fail_on: str | None
+) -> Output:
+    """Refuse what cannot be written later, while refusing is still cheap."""
+    from stallscope.reports.formats import format_for
+
+    target = None if path == Path("-") else path
+    name = format_for(target, format)
+    if target is not None:
+        check_target(target, force=force, option="-o")
+    return Output(target, name, force, parse_classes(fail_on))
+
+
+def parse_classes(text: str | None) -> frozenset[str]:
+    """Return the verdict classes that --fail-on names."""
+    names = frozenset() if text is None else frozenset(part.strip() for part in text.split(","))
+    for name in sorted(names - set(CLASSES)):
+        raise UsageError(f"--fail-on: unknown class {name!r}; known: {', '.join(CLASSES)}")
+    return names
+
+
+def deliver(diagnosis: Diagnosis, output: Output) -> None:
+    """Print or write the report, then exit with 4 if --fail-on asks for it."""
+    if output.path is None:
+        print(rendered(diagnosis, output, images={}).rstrip("\n"))
+    else:
+        images = plotted(diagnosis, output.path, output) if output.format == "markdown" else {}
+        write_text(output.path, rendered(diagnosis, output, images=images))
+        note(diagnosis.verdict.sentence)
+        note(f"wrote {output.path}")
+    if diagnosis.verdict.bottleneck in output.fail_on:
+        raise typer.Exit(FAILED_ON)
+
+
+def rendered(diagnosis: Diagnosis, output: Output, *, images: dict[str, str]) -> str:
+    """Return the report as text in the wanted form."""
+    if output.format == "json":
+        from stallscope.reports import json_report
+
+        return json_report.render(diagnosis)
+    if output.format == "markdown":
+        from stallscope.reports import markdown
+
+        return markdown.render(diagnosis, images)
+    from stallscope.reports import terminal
+
+    if output.path is not None:
+        return terminal.render(diagnosis)
+    return terminal.render(diagnosis, width=terminal_width(), color=wants_color())
+
+
+def plotted(diagnosis: Diagnosis, path: Path, output: Output) -> dict[str, str]:
+    """Save the plots beside the report; return title and file name of each."""
+    from stallscope.reports import plots
+
+    with tempfile.TemporaryDirectory(prefix=".plots-", dir=path.parent) as folder:
+        try:
+            images = plots.save_plots(diagnosis, Path(folder), path.stem)
+        except MissingDependency as error:
+            note(f"no plots: {error}")
+            return {}
+        targets = [path.with_name(name) for name in images.values()]
+        for target in targets:
+            check_target(target, force=output.force, option="-o: the plot")
+        for target in targets:
+            (Path(folder) / target.name).replace(target)
+    return images
+
+
+def terminal_width() -> int:
+    """Return the columns there are, within what reads well."""
+    return min(max(shutil.get_terminal_size((100, 24)).columns, 60), 120)
+
+
+def wants_color() -> bool:
+    """Say whether stdout is a terminal that nobody asked to keep plain (no-color.org)."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def note(text: str) -> None:
+    """Print a line for people on stderr; stdout is the report's."""
+    print(f"stallscope: {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,170 @@
+"""`stallscope run`: run a model under instrumentation, then say what limits it."""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from stallscope.errors import Interrupted, MissingDependency, UsageError
+from stallscope.files import check_target
+from stallscope.judge import judge
+from stallscope.options import (
+    MODEL_HELP,
+    FailOnOption,
+    ForceOption,
+    FormatOption,
+    GoalOption,
+    OutputOption,
+    ThresholdsOption,
+)
+from stallscope.output import check_output, deliver, note
+from stallscope.sizes import parse_bytes
+from stallscope.thresholds_file import read_thresholds
+
+if TYPE_CHECKING:
+    from stallscope.runner.options import RunOptions
+
+RunDtype = Literal["fp32", "bf16", "fp16", "int8", "int4"]
+
+
+def run(
+    model: Annotated[str, typer.Option(help=MODEL_HELP)] = "tiny-26m",
+    dtype: Annotated[RunDtype, typer.Option(help="Of the weights and of the arithmetic.")] = "fp32",
+    kv_dtype: Annotated[
+        RunDtype | None, typer.Option(help="Of the KV cache; --dtype if not given.")
+    ] = None,
+    device: Annotated[Literal["auto", "cpu", "cuda"], typer.Option()] = "auto",
+    engine: Annotated[
+        Literal["builtin", "transformers"], typer.Option(help="What executes the model.")
+    ] = "builtin",
+    input_tokens: Annotated[
+        str, typer.Option(metavar="N|A:B", help="Prompt length, or a range to draw it from.")
+    ] = "128",
+    output_tokens: Annotated[
+        str, typer.Option(metavar="N|A:B", help="Tokens to generate, or a range.")
+    ] = "64",
+    requests: Annotated[int, typer.Option(metavar="N", help="How many.")] = 16,
+    concurrency: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Clients, each sending its next request after the last."),
+    ] = None,
+    rate: Annotated[
+        float | None, typer.Option(metavar="R", help="Requests per second, at Poisson times.")
+    ] = None,
+    trace: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="JSONL with arrival_s, input_tokens, output_tokens."),
+    ] = None,
+    max_num_seqs: Annotated[
+        int, typer.Option(metavar="N", help="Requests running at a time, at most.")
+    ] = 64,
+    max_num_batched_tokens: Annotated[
+        int, typer.Option(metavar="N", help="Tokens in a step, at most.")
+    ] = 2048,
+    chunked_prefill: Annotated[
+        bool, typer.Option(help="Whether a prompt may be split over steps.")
+    ] = True,
+    kv_budget: Annotated[
+        str | None,
+        typer.Option(metavar="BYTES", help="KV cache, such as 8MiB; the workload's most if unset."),
+    ] = None,
+    block_size: Annotated[int, typer.Option(metavar="N", help="Tokens per KV block.")] = 16,
+    isolate_phases: Annotated[
+        bool, typer.Option("--isolate-phases", help="Not built yet.", hidden=True)
+    ] = False,
+    eos: Annotated[
+        list[int] | None,
+        typer.Option(metavar="TOKEN", help="End a request at this token; may be repeated."),
+    ] = None,
+    temperature: Annotated[float, typer.Option(help="0 picks the likeliest token.")] = 0.0,
+    top_k: Annotated[int | None, typer.Option(metavar="K")] = None,
+    top_p: Annotated[float | None, typer.Option(metavar="P")] = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="Of weights, prompts and arrivals.")] = 0,
+    warmup: Annotated[
+        int, typer.Option(metavar="N", help="Requests before the measured ones.")
+    ] = 2,
+    capture: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Record here; stallscope-run-DATE-TIME.sqlite if unset."),
+    ] = None,
+    output: OutputOption = None,
+    format: FormatOption = None,
+    force: ForceOption = False,
+    fail_on: FailOnOption = None,
+    thresholds: ThresholdsOption = None,
+    goal: GoalOption = None,
+) -> None:
+    """Run a model under instrumentation and say what limits it."""
+    destination = check_output(output, format=format, force=force, fail_on=fail_on)
+    limits = read_thresholds(thresholds)
+    refuse_unbuilt(engine, isolate_phases)
+    from stallscope.runner.options import RunOptions
+
+    options = RunOptions(
+        model=model,
+        capture=capture_path(capture, destination.path, force),
+        dtype=dtype,
+        kv_dtype=kv_dtype,
+        device=device,
+        engine=engine,
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        requests=requests,
+        concurrency=concurrency,
+        rate=rate,
+        trace=trace,
+        max_num_seqs=max_num_seqs,
+        max_num_batched_tokens=max_num_batched_tokens,
+        chunked_prefill=chunked_prefill,
+        block_size=block_size,
+        kv_budget=None if kv_budget is None else parse_bytes(kv_budget, "--kv-budget"),
+        seed=seed,
+        warmup=warmup,
+        temperature=temperature,
+        top_k=top_k,
+        top_p=top_p,
+        eos=tuple(eos or ()),
+        force=force,
+    )
+    deliver(judge(record(options), thresholds=limits, goal=goal), destination)
+
+
+def refuse_unbuilt(engine: str, isolate_phases: bool) -> None:
+    """Say of what is promised and not there yet that it is not."""
+    if engine != "builtin":
+        raise UsageError(f"--engine {engine} is not built yet; leave it out")
+    if isolate_phases:
+        raise UsageError("--isolate-phases is not built yet; leave it out")
+
+
+def capture_path(given: Path | None, report: Path | None, force: bool) -> Path:
+    """Return where the run is recorded."""
+    path = given or Path(time.strftime("stallscope-run-%Y%m%d-%H%M%S.sqlite"))
+    if report is not None and path.resolve() == report.resolve():
+        raise UsageError(f"-o and --capture are both {path}; give each a file of its own")
+    check_target(path, force=force, option="--capture")
+    return path
+
+
+def record(options: RunOptions) -> Path:
+    """Run, tell the progress on stderr, return the capture's path."""
+    for package in ("torch", "safetensors"):
+        if importlib.util.find_spec(package) is None:
+            raise MissingDependency(package, extra="runner")
+    from stallscope.runner.run import run as run_model
+
+    try:
+        path = run_model(options, progress=note)
+    except KeyboardInterrupt:
+        raise Interrupted(f"interrupted; what ran is kept: {diagnose_line(options)}") from None
+    note(f"recorded {path}")
+    return path
+
+
+def diagnose_line(options: RunOptions) -> str:
+    """Return the command that judges the run's capture."""
+    return f"stallscope diagnose {options.capture}"

@@ -1,0 +1,47 @@
+"""Files are called what they are."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from stallscope.errors import InputError
+from stallscope.file_kind import kind_of
+
+
+@pytest.mark.parametrize(
+    ("head", "kind"),
+    [
+        (b"", "an empty file"),
+        (b'{"traceEvents": []}', "a JSON file"),
+        (b"\n [ {}", "a JSON file"),
+        (b"[]", "a JSON file"),
+        (b"[build-system]\n", "a text file"),
+        (b"# HELP vllm:num_requests_running\n", "a text file"),
+        ("é".encode() * 3000, "a text file"),  # 4096 bytes hold 2048 whole letters
+        (b"x" + "é".encode() * 3000, "a text file"),  # the last letter is cut in two
+        (b"caf\xe9 con leche", "a binary file of no kind known here"),
+        (b"\0\1\2\3", "a binary file of no kind known here"),
+        (b"\x1f\x8b\x08\0", "a gzip file"),
+        (b"PK\x03\x04", "a zip file"),
+    ],
+)
+def test_kind_is_told_from_the_first_bytes(tmp_path: Path, head: bytes, kind: str) -> None:
+    (tmp_path / "file").write_bytes(head)
+    assert kind_of(tmp_path / "file") == kind
+
+
+def test_real_sqlite_is_told(tmp_path: Path) -> None:
+    connection = sqlite3.connect(tmp_path / "file")
+    connection.execute("CREATE TABLE NVTX_EVENTS (start INTEGER)")
+    connection.close()
+    assert kind_of(tmp_path / "file") == "an SQLite database that stallscope did not write"
+
+
+def test_missing_file_and_folder_are_said(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="none: No such file or directory$"):
+        kind_of(tmp_path / "none")
+    with pytest.raises(InputError, match="is a folder"):
+        kind_of(tmp_path)
