@@ -1,0 +1,97 @@
+"""Create the capture file: never over another unasked, in WAL where the file system allows."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from stallscope.errors import CaptureError, InputError
+from stallscope.profiler.capture_schema import APPLICATION_ID, META_SQL, TABLES, USER_VERSION
+
+SIDECARS = ("-wal", "-shm", "-journal")
+
+
+def create(path: Path, *, force: bool) -> None:
+    """Make an empty capture at `path`; with `force` an existing file is replaced in one move."""
+    with reported(path):
+        if force and path.exists():
+            _replace(path)
+            return
+        try:
+            path.open("xb").close()
+        except FileExistsError:
+            raise InputError(
+                f"{path} exists; choose another name, or --force (force=True) to replace it"
+            ) from None
+        drop_sidecars(path)
+        _write_schema(path)
+
+
+def open_for_writing(path: Path) -> tuple[sqlite3.Connection, bool]:
+    """Connect to a fresh capture; the second value says whether WAL could be had."""
+    with reported(path):
+        db = connect(path)
+        # With FULL or NORMAL alike a killed process loses nothing committed; only a power cut
+        # tells them apart, and a capture does not survive one worth an fsync per commit.
+        db.execute("PRAGMA synchronous=NORMAL")
+        if _take_wal(db):
+            return db, True
+        db.execute("PRAGMA journal_mode=TRUNCATE")
+        return db, False
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """Open for writing, usable from the writer's thread, with transactions of our own."""
+    return sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+
+
+@contextmanager
+def reported(path: Path) -> Iterator[None]:
+    """Turn what SQLite or the system says into one line about the capture at `path`."""
+    try:
+        yield
+    except (sqlite3.OperationalError, OSError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise CaptureError(
+            f"{path} cannot be written ({reason}); check the folder, its rights and the disk's room"
+        ) from error
+
+
+def drop_sidecars(path: Path) -> None:
+    """Remove a former file's -wal, -shm and -journal: SQLite would replay them into the new one."""
+    for suffix in SIDECARS:
+        Path(f"{path}{suffix}").unlink(missing_ok=True)
+
+
+def _replace(path: Path) -> None:
+    beside = path.with_name(f"{path.name}.{os.getpid()}.new")
+    try:
+        _write_schema(beside)
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
+    drop_sidecars(path)
+
+
+def _write_schema(path: Path) -> None:
+    # Before WAL is turned on, so that a main file that lost its -wal still says what it is.
+    with closing(connect(path)) as db:
+        db.execute("BEGIN")
+        db.execute(f"PRAGMA application_id={APPLICATION_ID}")
+        db.execute(f"PRAGMA user_version={USER_VERSION}")
+        for statement in (META_SQL, *(table.create_sql for table in TABLES.values())):
+            db.execute(statement)
+        db.execute("COMMIT")
+
+
+def _take_wal(db: sqlite3.Connection) -> bool:
+    try:
+        (mode,) = db.execute("PRAGMA journal_mode=WAL").fetchone()
+        db.execute("BEGIN IMMEDIATE")  # needs the shared memory, which a network drive may refuse
+        db.execute("COMMIT")
+    except sqlite3.OperationalError:
+        return False
+    return bool(mode == "wal")

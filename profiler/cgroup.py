@@ -1,0 +1,75 @@
+"""The memory limit of the control group this process runs in, version 1 or 2."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """What a version calls its files, and its statistic of file cache that can be dropped."""
+
+    limit: str
+    usage: str
+    inactive: str
+
+
+_V1 = _Names("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+_V2 = _Names("memory.max", "memory.current", "inactive_file")
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryLimit:
+    """A group's limit, and where its use can be read."""
+
+    limit_bytes: int
+    folder: Path
+    names: _Names
+
+    def available_bytes(self) -> int:
+        """Return what is left, counting cached file pages that the kernel would drop."""
+        used = int((self.folder / self.names.usage).read_text())
+        stat = dict(line.split() for line in (self.folder / "memory.stat").read_text().splitlines())
+        return max(0, self.limit_bytes - used + int(stat.get(self.names.inactive, 0)))
+
+
+def tightest_memory_limit(
+    groups: Path = Path("/proc/self/cgroup"), mount: Path = Path("/sys/fs/cgroup")
+) -> MemoryLimit | None:
+    """Return the lowest limit on the way from this process's group up to the root, if any."""
+    limits = [
+        limit for folder, names in _folders(groups, mount) if (limit := _limit(folder, names))
+    ]
+    return min(limits, key=lambda limit: limit.limit_bytes, default=None)
+
+
+def _folders(groups: Path, mount: Path) -> Iterator[tuple[Path, _Names]]:
+    try:
+        lines = groups.read_text().splitlines()
+    except OSError:  # not Linux
+        return
+    for line in lines:
+        _, controllers, group = line.split(":", 2)
+        if controllers == "":
+            root, names = mount, _V2
+        elif "memory" in controllers.split(","):
+            root, names = mount / "memory", _V1
+        else:
+            continue
+        # A container may see its own group mounted as the root and yet read the host's path here;
+        # the walk then meets folders that are not there, and ends at the root all the same.
+        folder = root / group.lstrip("/")
+        while folder != root:
+            yield folder, names
+            folder = folder.parent
+        yield root, names
+
+
+def _limit(folder: Path, names: _Names) -> MemoryLimit | None:
+    try:
+        text = (folder / names.limit).read_text().strip()
+        return None if text == "max" else MemoryLimit(int(text), folder, names)
+    except (OSError, ValueError):
+        return None

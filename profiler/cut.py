@@ -1,0 +1,36 @@
+"""Where a capture that was not closed ends, and what is known to be missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from stallscope.profiler.capture import Capture, Cut
+
+
+def cut_of(capture: Capture, *, wal_lost: bool) -> Cut:
+    """Describe the cut: the time of the last row, counted from the capture's start."""
+    start_ns = _start_ns(capture)
+    last_ns = max(_times(capture), default=start_ns)
+    note = f"cut at {(last_ns - start_ns) / 1e9:.1f} s: the run did not end"
+    if wal_lost:
+        note += "; its -wal file is missing, so later rows may be lost"
+    return Cut(last_ns, note)
+
+
+def _start_ns(capture: Capture) -> int:
+    clock = capture.meta.get("clock")
+    started = clock.get("monotonic_ns") if isinstance(clock, dict) else None
+    if isinstance(started, int):
+        return started
+    return min(_times(capture), default=0)
+
+
+def _times(capture: Capture) -> Iterator[int]:
+    for step in capture.steps:
+        yield step.start_ns
+        yield step.end_ns
+    for request in capture.requests:
+        moments = (request.arrival_ns, request.admitted_ns, request.first_token_ns, request.end_ns)
+        yield from (moment for moment in moments if moment is not None)
+    for rows in (capture.tokens, capture.device_samples, capture.engine_samples, capture.events):
+        yield from (row.t_ns for row in rows)

@@ -1,0 +1,182 @@
+"""Record what an inference loop does: NVTX ranges for a tracer, rows for the capture."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
+from os import PathLike
+from types import TracebackType
+from typing import Any
+
+from stallscope.errors import CaptureError
+from stallscope.profiler.capture import Event, Request, Token
+from stallscope.profiler.capture_schema import Row
+from stallscope.profiler.capture_writer import CaptureWriter
+from stallscope.profiler.engine_sampler import EngineSampler, EngineState
+from stallscope.profiler.host import host_facts, tool_facts
+from stallscope.profiler.host_sampler import HostSampler
+from stallscope.profiler.ranges import RangeName, phase_range
+from stallscope.profiler.samplers import Sampler, SamplerThread
+from stallscope.profiler.spec import DeviceSpec, Subject
+from stallscope.profiler.step_span import StepSpan
+from stallscope.profiler.step_work import (
+    StepWork,
+    decode_work,
+    mixed_work,
+    prefill_work,
+    warmup_work,
+)
+
+
+class Recorder:
+    """Records a run into a capture file; a context manager, usable around anybody's own loop.
+
+    `with recorder.prefill(512): …` and `with recorder.decode(8, context_tokens=5120): …` each leave
+    an NVTX range and a step. Threads may share a recorder. `device` is short for the subject's
+    device; `sample_hz` 0 turns the samplers off.
+    """
+
+    def __init__(
+        self,
+        path: str | PathLike[str],
+        *,
+        subject: Subject = Subject(),  # noqa: B008 (frozen)
+        clock: Callable[[], int] = time.perf_counter_ns,
+        device: DeviceSpec | None = None,
+        sample_hz: float = 10.0,
+        force: bool = False,
+    ) -> None:
+        if sample_hz < 0:
+            raise ValueError(f"samples per second cannot be negative: {sample_hz=}")
+        self.now = clock
+        self.engine_state = EngineState()
+        self._sample_hz = sample_hz
+        self._step_ids = itertools.count()
+        self._noted: BaseException | None = None
+        self._writer = CaptureWriter(path, force=force)
+        self.add: Callable[[Row], None] = self._writer.put
+        self._samplers: list[SamplerThread] = []
+        self._describe(subject if device is None else replace(subject, device=device))
+        self.sample(HostSampler())
+        self.sample(EngineSampler(lambda: self.engine_state))
+
+    def prefill(self, tokens: int, *, requests: int = 1, cached_tokens: int = 0) -> StepSpan:
+        """Time a prefill of `tokens` new tokens in all, over `cached_tokens` already in the cache.
+
+        Several requests are taken to be of equal length.
+        """
+        return self._span("prefill", tokens, prefill_work(tokens, requests, cached_tokens))
+
+    def decode(self, batch: int, *, context_tokens: int | None = None) -> StepSpan:
+        """Time a decode step: `context_tokens` KV entries read in all, None if not known."""
+        return self._span("decode", batch, decode_work(batch, context_tokens))
+
+    def mixed(
+        self,
+        prefill_tokens: int,
+        batch: int,
+        *,
+        prefill_requests: int = 1,
+        cached_tokens: int = 0,
+        context_tokens: int | None = None,
+    ) -> StepSpan:
+        """Time a step that prefills and decodes; `context_tokens` are those of the decode part."""
+        prefill = prefill_work(prefill_tokens, prefill_requests, cached_tokens)
+        work = mixed_work(prefill, decode_work(batch, context_tokens))
+        return self._span("mixed", prefill_tokens + batch, work)
+
+    def warmup(self, tokens: int) -> StepSpan:
+        """Time a pass that no figure shall contain."""
+        return self._span("warmup", tokens, warmup_work(tokens))
+
+    def step_range(self, name: RangeName, tokens: int) -> AbstractContextManager[object]:
+        """Return the NVTX range alone, for an engine that fills its own rows."""
+        return phase_range(name, tokens)
+
+    def next_step_id(self) -> int:
+        """Return the next step's number; steps timed by this recorder take theirs here too."""
+        return next(self._step_ids)
+
+    def event(
+        self, kind: str, request: int | None = None, t_ns: int | None = None, **data: Any
+    ) -> None:
+        """Record something that happened, now unless `t_ns` says when; `data` must be JSON."""
+        self.add(Event(self.now() if t_ns is None else t_ns, kind, request, data))
+
+    def request(self, row: Request) -> None:
+        """Record a request; put it again as it lives on, and the last row stays."""
+        self.add(row)
+
+    def token(self, request: int, t_ns: int | None = None) -> None:
+        """Record a generated token."""
+        self.add(Token(request, self.now() if t_ns is None else t_ns))
+
+    def note_error(self, error: BaseException, **data: Any) -> None:
+        """Record an exception that is passing through."""
+        self._noted = error
+        self.event("error", type=type(error).__name__, message=str(error), **data)
+
+    def set_engine_state(
+        self,
+        *,
+        waiting: int | None = None,
+        running: int | None = None,
+        kv_used_bytes: int | None = None,
+        kv_total_bytes: int | None = None,
+    ) -> None:
+        """Say how the engine stands, as a whole: what is left out is not known.
+
+        Samples read it from then on, and steps timed here when they end.
+        """
+        self.engine_state = EngineState(waiting, running, kv_used_bytes, kv_total_bytes)
+
+    def set_subject(self, subject: Subject) -> None:
+        """Say what is observed, as late as after the probes."""
+        self._writer.set_subject(subject)
+
+    def set_meta(self, key: str, value: object) -> None:
+        """Record a fact about the run; `value` must be JSON."""
+        self._writer.set_meta(key, value)
+
+    def sample(self, sampler: Sampler, *, hz: float | None = None) -> None:
+        """Start a sampler on a thread of its own, at the recorder's rate unless `hz` says so."""
+        hz = self._sample_hz if hz is None else hz
+        if hz > 0:
+            self._samplers.append(SamplerThread(sampler, self.add, clock=self.now, hz=hz))
+
+    def close(self) -> None:
+        """Stop the samplers and close the file; what failed while writing is raised here."""
+        while self._samplers:
+            self._samplers.pop().stop()
+        self._writer.close()
+
+    def __enter__(self) -> Recorder:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is None:
+            self.close()
+            return
+        with suppress(CaptureError):  # the first error is the one to see
+            try:
+                if error is not self._noted:
+                    self.note_error(error)
+            finally:
+                self.close()
+
+    def _span(self, name: RangeName, tokens: int, work: StepWork) -> StepSpan:
+        return StepSpan(self, work, phase_range(name, tokens))
+
+    def _describe(self, subject: Subject) -> None:
+        self.set_meta("tool", tool_facts())
+        self.set_meta("host", host_facts())
+        self.set_meta("clock", {"monotonic_ns": self.now(), "unix_ns": time.time_ns()})
+        self.set_subject(subject)

@@ -1,0 +1,84 @@
+"""Sample counters on a thread of their own, without ever raising into what is observed."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Protocol
+
+from stallscope.errors import CaptureError
+from stallscope.profiler.capture import DeviceSample, EngineSample, Event
+from stallscope.profiler.evidence import NotObservable
+
+Sample = DeviceSample | EngineSample
+
+
+class Sampler(Protocol):
+    """Something that reads counters: of the host, the engine, a GPU."""
+
+    @property
+    def name(self) -> str:
+        """Name it in events and as a thread."""
+
+    def probe(self) -> Iterable[NotObservable]:
+        """Try each field once; keep those that answer and return the others with the reason."""
+
+    def sample(self, t_ns: int) -> Iterable[Sample]:
+        """Read the fields that answered."""
+
+
+class SamplerThread:
+    """Runs one sampler `hz` times a second until stopped.
+
+    A field that does not answer becomes a `not_observable` event; a sampler that breaks leaves a
+    `gap` event and stops.
+    """
+
+    def __init__(
+        self,
+        sampler: Sampler,
+        put: Callable[[Sample | Event], None],
+        *,
+        clock: Callable[[], int],
+        hz: float,
+    ) -> None:
+        self._sampler = sampler
+        self._put = put
+        self._clock = clock
+        self._period_s = 1 / hz
+        self._stop = threading.Event()
+        name = f"stallscope-{sampler.name}"
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Let the thread end and wait for it."""
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        with suppress(CaptureError):  # the file failed; whoever puts or closes next is told
+            try:
+                self._probe()
+                self._sample_until_stopped()
+            except CaptureError:
+                raise
+            except Exception as error:
+                self._event("gap", what=self._sampler.name, reason=repr(error))
+
+    def _probe(self) -> None:
+        for missing in self._sampler.probe():
+            self._event("not_observable", what=missing.what, reason=missing.reason, how=missing.how)
+
+    def _sample_until_stopped(self) -> None:
+        due_s = time.monotonic() + self._period_s
+        while not self._stop.wait(max(0.0, due_s - time.monotonic())):
+            for row in self._sampler.sample(self._clock()):
+                self._put(row)
+            # A late sample is not made up for by a burst.
+            due_s = max(due_s + self._period_s, time.monotonic())
+
+    def _event(self, kind: str, **data: str) -> None:
+        self._put(Event(self._clock(), kind, None, data))

@@ -1,0 +1,105 @@
+"""One step being timed: its NVTX range, its clock, and the row it leaves."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, suppress
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from stallscope.errors import CaptureError
+from stallscope.profiler.capture import Step
+from stallscope.profiler.step_work import StepWork
+
+if TYPE_CHECKING:
+    from stallscope.profiler.recorder import Recorder
+
+
+class StepSpan:
+    """Entered around a step. The row is written when it ends, by an exception too."""
+
+    __slots__ = ("_forward_ns", "_id", "_range", "_recorder", "_start_ns", "_work")
+
+    def __init__(
+        self, recorder: Recorder, work: StepWork, nvtx_range: AbstractContextManager[object]
+    ) -> None:
+        self._recorder = recorder
+        self._work = work
+        self._range = nvtx_range
+        self._forward_ns: int | None = None
+        self._id = 0
+        self._start_ns = 0
+
+    def __enter__(self) -> StepSpan:
+        self._id = self._recorder.next_step_id()
+        self._range.__enter__()
+        self._start_ns = self._recorder.now()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        end_ns = self._recorder.now()
+        self._range.__exit__(None, None, None)
+        if error is None:
+            self._recorder.add(self._row(end_ns))
+            return
+        with suppress(CaptureError):  # the error that is passing is the one to see
+            self._recorder.add(self._row(end_ns))
+            self._recorder.note_error(error, step=self._id)
+
+    def forward(self) -> Forward:
+        """Mark the forward call: `with step.forward(): …`; several add up.
+
+        What it encloses is taken as the device's time, so on a GPU synchronise before it ends.
+        """
+        return Forward(self)
+
+    def now(self) -> int:
+        return self._recorder.now()
+
+    def add_forward(self, elapsed_ns: int) -> None:
+        """Count `elapsed_ns` as forward time, as a CUDA event measured it for instance."""
+        self._forward_ns = (self._forward_ns or 0) + elapsed_ns
+
+    def _row(self, end_ns: int) -> Step:
+        work, forward_ns, engine = self._work, self._forward_ns, self._recorder.engine_state
+        return Step(
+            id=self._id,
+            rank=0,
+            start_ns=self._start_ns,
+            end_ns=end_ns,
+            device_ns=forward_ns,
+            host_ns=None if forward_ns is None else end_ns - self._start_ns - forward_ns,
+            phase=work.phase,
+            warmup=work.warmup,
+            prefill_requests=work.prefill_requests,
+            prefill_tokens=work.prefill_tokens,
+            decode_requests=work.decode_requests,
+            context_tokens=work.context_tokens,
+            waiting=engine.waiting,
+            running=engine.running,
+            kv_used_bytes=engine.kv_used_bytes,
+            kv_total_bytes=engine.kv_total_bytes,
+            attention_pairs=work.attention_pairs,
+            logit_rows=work.logit_rows,
+            blocked_by=None,
+        )
+
+
+class Forward:
+    """The forward call inside a step."""
+
+    __slots__ = ("_span", "_start_ns")
+
+    def __init__(self, span: StepSpan) -> None:
+        self._span = span
+        self._start_ns = 0
+
+    def __enter__(self) -> None:
+        self._start_ns = self._span.now()
+
+    def __exit__(self, *_: object) -> None:
+        self._span.add_forward(self._span.now() - self._start_ns)
