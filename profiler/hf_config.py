@@ -1,0 +1,93 @@
+"""A model's shape from a Hugging Face config.json."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from stallscope.profiler.checked_json import Fields
+from stallscope.profiler.hf_refusals import family
+from stallscope.profiler.hf_rope import rope_scaling, rope_theta
+from stallscope.profiler.hf_warnings import config_warnings
+from stallscope.profiler.spec import ModelSpec
+
+_DTYPES: Mapping[str, str] = {
+    "float32": "fp32",
+    "float16": "fp16",
+    "bfloat16": "bf16",
+    "float8_e4m3fn": "fp8",
+    "float8_e5m2": "fp8",
+    "int8": "int8",
+}
+
+
+def model_from_config(config: Fields, name: str) -> ModelSpec:
+    """Return the model that a config.json describes.
+
+    Raises InputError for a field that is missing or makes no sense, and for a model whose
+    arithmetic is not modelled. What is tolerated and left out is named in `warnings`.
+    """
+    kind = family(config)
+    heads = config.size("num_attention_heads")
+    dtype, dtype_warnings = _dtype(config)
+    return ModelSpec(
+        name=name,
+        hidden_size=config.size("hidden_size"),
+        intermediate_size=config.size("intermediate_size"),
+        num_layers=config.size("num_hidden_layers"),
+        num_heads=heads,
+        num_kv_heads=_kv_heads(config, heads),
+        head_dim=_head_dim(config, heads),
+        vocab_size=config.size("vocab_size"),
+        max_position=config.size("max_position_embeddings"),
+        tied_embeddings=config.flag("tie_word_embeddings"),
+        qkv_bias=kind == "qwen2" or config.flag("attention_bias"),
+        rope_theta=rope_theta(config),
+        rope_scaling=rope_scaling(config),
+        rms_norm_eps=config.positive_or("rms_norm_eps", 1e-6),  # transformers' own default
+        dtype=dtype,
+        eos_token_ids=_eos_token_ids(config),
+        warnings=(*config_warnings(config, kind), *dtype_warnings),
+    )
+
+
+def _kv_heads(config: Fields, heads: int) -> int:
+    kv_heads = config.size_or("num_key_value_heads", heads)
+    if heads % kv_heads:
+        raise config.error(
+            "num_attention_heads", f"{heads} is not a multiple of num_key_value_heads {kv_heads}"
+        )
+    return kv_heads
+
+
+def _head_dim(config: Fields, heads: int) -> int:
+    hidden = config.size("hidden_size")
+    if not config.has("head_dim") and hidden % heads:
+        raise config.error(
+            "hidden_size",
+            f"{hidden} is not a multiple of num_attention_heads {heads}; add head_dim",
+        )
+    head_dim = config.size_or("head_dim", hidden // heads)
+    if head_dim % 2:
+        raise config.error("head_dim", f"{head_dim} is odd; rotary positions need pairs")
+    return head_dim
+
+
+def _dtype(config: Fields) -> tuple[str | None, tuple[str, ...]]:
+    field = "dtype" if config.has("dtype") else "torch_dtype"
+    name = config.text(field)
+    if name is None:
+        return None, ()
+    dtype = _DTYPES.get(name.removeprefix("torch."))
+    if dtype is None:
+        return None, (f"{field} {name} is not known: say the dtype yourself",)
+    return dtype, ()
+
+
+def _eos_token_ids(config: Fields) -> tuple[int, ...]:
+    value = config.get("eos_token_id")
+    if value is None:
+        return ()
+    ids = value if isinstance(value, list) else [value]
+    if any(isinstance(id_, bool) or not isinstance(id_, int) or id_ < 0 for id_ in ids):
+        raise config.error("eos_token_id", "must be a token id or a list of them")
+    return tuple(ids)

@@ -1,0 +1,132 @@
+"""What is not modelled is refused by name where it decides the costs, else named in a warning."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from stallscope.errors import InputError
+from stallscope.profiler.checked_json import Fields
+from stallscope.profiler.hf_config import model_from_config
+
+BASE: dict[str, Any] = {
+    "model_type": "llama",
+    "hidden_size": 64,
+    "intermediate_size": 160,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 8,
+    "vocab_size": 500,
+    "max_position_embeddings": 32768,
+}
+
+
+def warnings(**changes: Any) -> tuple[str, ...]:
+    return model_from_config(Fields("x.json", {**BASE, **changes}), "x").warnings
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"num_local_experts": 8}, "mixture of experts (num_local_experts=8)"),
+        ({"num_experts": 128}, "mixture of experts (num_experts=128)"),
+        ({"n_routed_experts": 256}, "mixture of experts (n_routed_experts=256)"),
+        ({"kv_lora_rank": 512}, "multi-head latent attention (kv_lora_rank=512)"),
+        ({"mamba_d_state": 16}, "linear attention or a state-space layer (mamba_d_state=16)"),
+        ({"model_type": "mamba"}, "linear attention or a state-space layer (model_type mamba)"),
+        (
+            {"layer_types": ["linear_attention", "full_attention"]},
+            "linear attention or a state-space layer (layer_types has linear_attention)",
+        ),
+        ({"is_encoder_decoder": True}, "an encoder-decoder (is_encoder_decoder)"),
+        ({"model_type": "t5"}, "an encoder-decoder (model_type t5)"),
+        ({"model_type": "gpt2"}, "an MLP without a gate (model_type gpt2)"),
+        ({"text_config": {"hidden_size": 1}}, "a model of more than text (text_config)"),
+    ],
+)
+def test_other_arithmetic_is_refused_by_name(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        warnings(**changes)
+    assert str(caught.value) == (
+        f"x.json: {said} is not modelled yet; dense models of type llama, mistral, qwen2 are"
+    )
+
+
+def test_what_is_switched_off_is_not_refused() -> None:
+    assert warnings(num_local_experts=0, kv_lora_rank=None, is_encoder_decoder=False) == ()
+
+
+def test_family_comes_from_type_or_architecture() -> None:
+    with pytest.raises(InputError, match="model_type qwen3 is not modelled yet; models of type"):
+        warnings(model_type="qwen3")
+    with pytest.raises(InputError, match="model_type is missing; say one of llama"):
+        warnings(model_type=None)
+    qwen = Fields("x", {**BASE, "model_type": None, "architectures": ["Qwen2ForCausalLM"]})
+    assert model_from_config(qwen, "x").qkv_bias
+
+
+WINDOW = (
+    "sliding_window 4096 is not modelled: KV cache and attention beyond 4096 tokens "
+    "are over-counted",
+)
+
+
+def test_sliding_window_in_use_is_said() -> None:
+    assert warnings(model_type="mistral", sliding_window=4096) == WINDOW
+    assert warnings(model_type="qwen2", sliding_window=4096, use_sliding_window=True) == WINDOW
+    types = ["sliding_attention", "full_attention", "full_attention"]
+    assert warnings(sliding_window=4096, layer_types=types) == WINDOW
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"model_type": "qwen2", "sliding_window": 4096},
+        {"model_type": "qwen2", "sliding_window": 4096, "use_sliding_window": False},
+        # Layers from max_window_layers upwards have the window: of 3 none.
+        {
+            "model_type": "qwen2",
+            "sliding_window": 4096,
+            "use_sliding_window": True,
+            "max_window_layers": 3,
+        },
+        {"model_type": "mistral", "sliding_window": None},
+        {"model_type": "mistral", "sliding_window": 32768},  # never binds
+        {"sliding_window": 4096, "layer_types": ["full_attention"] * 3},
+    ],
+)
+def test_sliding_window_not_in_use_is_not_said(changes: dict[str, Any]) -> None:
+    assert warnings(**changes) == ()
+
+
+def test_quantisation_is_said_with_its_method() -> None:
+    assert warnings(quantization_config={"quant_method": "awq", "bits": 4}) == (
+        "quantization_config (awq) is not read: weights are counted at the dtype asked for, "
+        "without scales and zero points",
+    )
+
+
+def test_biases_beyond_qkv_are_counted_as_missing() -> None:
+    # o_proj: 3 layers x 64. MLP: 3 layers x (160 + 160 + 64).
+    assert warnings(attention_bias=True) == (
+        "the bias on o_proj (attention_bias) is not counted: 192 parameters",
+    )
+    assert model_from_config(Fields("x", {**BASE, "attention_bias": True}), "x").qkv_bias
+    assert warnings(mlp_bias=True) == (
+        "the biases of the MLP (mlp_bias) are not counted: 1,152 parameters",
+    )
+    assert warnings(model_type="qwen2", attention_bias=True) == ()
+
+
+def test_other_activation_is_said() -> None:
+    assert warnings(hidden_act="gelu") == (
+        "hidden_act gelu is not modelled: silu is run; the costs are the same",
+    )
+    assert warnings(hidden_act="silu") == ()
+
+
+def test_unknown_fields_are_named_together_and_harmless_ones_are_not() -> None:
+    assert warnings(use_cache=True, bos_token_id=1, pretraining_tp=1, not_given=None) == ()
+    assert warnings(logit_scale=0.5, attn_logit_softcapping=50.0, use_cache=True) == (
+        "fields not known here and not modelled: attn_logit_softcapping, logit_scale",
+    )
