@@ -1,0 +1,72 @@
+"""The documentation says what the code says."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from stallscope.analyzers.result import CLASSES, LOADS, PARTS
+from stallscope.analyzers.thresholds import Thresholds
+from stallscope.app import app
+from stallscope.profiler.capture_schema import TABLES
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+
+
+def page(name: str) -> str:
+    return (ROOT / name).read_text()
+
+
+def test_capture_tables_are_those_of_the_file() -> None:
+    described = {
+        name: re.split(r",\s+", columns)
+        for name, columns in re.findall(r"^(\w+)\(([\w,\s]+)\)$", page("docs/capture.md"), re.M)
+    }
+    written = {t.name: [column.name for column in t.columns] for t in TABLES.values()}
+    assert described == written | {"meta": ["key", "value_json"]}
+
+
+def test_every_threshold_is_explained_with_its_default() -> None:
+    text = page("docs/verdict.md")
+    defaults = asdict(Thresholds())
+    assert [name for name in defaults if f"`{name}`" not in text] == []
+    stated = re.findall(r"`(\w+)` \(([−\d.]+)( %)?\)", text)
+    for name, number, percent in stated:
+        value = float(number.replace("−", "-")) / (100 if percent else 1)
+        assert (name, value) == (name, defaults[name])
+    assert len(stated) >= 12
+
+
+@pytest.mark.parametrize("name", [*CLASSES, *LOADS])
+def test_every_class_and_load_is_explained(name: str) -> None:
+    assert re.search(rf"^\| .*`{name}`.* \|", page("docs/verdict.md"), re.M)
+
+
+def test_budget_parts_are_explained_in_order() -> None:
+    section = page("docs/verdict.md").split("## The step budget")[1].split("\n## ")[0]
+    assert tuple(re.findall(r"^\| (\w+) \|", section, re.M))[1:] == PARTS
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_links_lead_somewhere(path: Path) -> None:
+    for link in re.findall(r"\]\(([^)#\s]+)", path.read_text()):
+        assert link.startswith("https://") or (path.parent / link).exists(), link
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_commands_shown_have_the_options_shown(path: Path) -> None:
+    lines = re.findall(r"stallscope (run|diagnose|plan) ([^`\n#]*)", path.read_text())
+    for command, rest in lines:
+        offered = CliRunner().invoke(app, [command, "--help"]).stdout
+        for option in re.findall(r"(?<!\S)--?[a-z][\w-]*", rest):
+            assert re.search(rf"{option}\b", offered), f"{command} {option}"
+
+
+def test_readme_opens_with_the_two_commands() -> None:
+    block = page("README.md").split("```")[1]
+    assert re.findall(r"^make \w+", block, re.M) == ["make demo", "make test"]
