@@ -1,0 +1,119 @@
+"""Turns what the engine does into capture rows: steps, requests, tokens, KV life cycle."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from stallscope.analyzers.schedule import Scheduler, SchedulerConfig, StepPlan
+from stallscope.profiler.engine_sampler import EngineState
+from stallscope.profiler.recorder import Recorder
+from stallscope.runner.request_life import RequestLife
+from stallscope.runner.step_row import Span, context, step_row
+
+
+class EngineLog:
+    """Writes one load's rows. A warm-up leaves only its steps, marked as such."""
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        config: SchedulerConfig,
+        *,
+        token_bytes: int,
+        warmup: bool = False,
+    ) -> None:
+        self.recorder = recorder
+        self.warmup = warmup
+        self._blocks = config.blocks
+        self._token_bytes = token_bytes
+        self._block_bytes = config.block_size * token_bytes
+        self._kv_total_bytes = config.num_blocks * self._block_bytes
+        self._lives: dict[int, RequestLife] = {}
+
+    def arrived(self, request: int, t_ns: int, *, input_tokens: int) -> None:
+        """Note a request's arrival."""
+        self._lives[request] = RequestLife(request, t_ns, input_tokens)
+        self._write(request)
+
+    def scheduled(self, t_ns: int, plan: StepPlan, scheduler: Scheduler) -> EngineState:
+        """Note preemptions, admissions and KV blocks taken; return the state they lead to."""
+        for request in plan.preempted:
+            life = self._lives[request]
+            self._event("preempt", t_ns, request, tokens=life.cached)
+            self._free(t_ns, request)
+            life.preempt(t_ns)
+            self._write(request)
+        for request in plan.admitted:
+            self._event("admit", t_ns, request)
+            self._lives[request].admit(t_ns)
+            self._write(request)
+        for chunk in plan.chunks:
+            blocks = self._blocks(context(chunk)) - self._blocks(chunk.start)
+            if blocks:
+                self._kv_blocks("kv_alloc", t_ns, chunk.request, blocks)
+        return self._state(scheduler)
+
+    def executed(self, plan: StepPlan, state: EngineState, span: Span) -> None:
+        """Write the step's row and what it put into and read from the KV cache."""
+        step = self.recorder.next_step_id()
+        self.recorder.add(step_row(step, plan, state, span, warmup=self.warmup))
+        decodes = [chunk for chunk in plan.chunks if not chunk.is_prefill]
+        for chunk in plan.chunks:
+            self._lives[chunk.request].cached = context(chunk)
+            if chunk.is_prefill:
+                self._kv("kv_init", span.end_ns, chunk.tokens, chunk.request)
+        if decodes:
+            self._kv("kv_append", span.end_ns, len(decodes))
+            self._kv("kv_read", span.end_ns, sum(map(context, decodes)))
+
+    def sampled(self, t_ns: int, tokens: Mapping[int, int]) -> None:
+        """Note one generated token of each of these requests."""
+        for request in tokens:
+            life = self._lives[request]
+            life.sample(t_ns)
+            if not self.warmup:
+                self.recorder.token(request, t_ns)
+            if life.output_tokens == 1:
+                self._write(request)
+
+    def finished(self, t_ns: int, requests: Collection[int], scheduler: Scheduler) -> None:
+        """Note requests that are complete, and their blocks' return."""
+        self._state(scheduler)
+        for request in requests:
+            self._free(t_ns, request)
+            self._lives[request].finish(t_ns)
+            self._write(request)
+            del self._lives[request]
+
+    def failed(self) -> None:
+        """Fail every request still in flight."""
+        for request, life in self._lives.items():
+            life.status = "failed"
+            self._write(request)
+
+    def _free(self, t_ns: int, request: int) -> None:
+        self._kv_blocks("kv_free", t_ns, request, self._blocks(self._lives[request].cached))
+
+    def _kv_blocks(self, kind: str, t_ns: int, request: int, blocks: int) -> None:
+        self._event(kind, t_ns, request, blocks=blocks, bytes=blocks * self._block_bytes)
+
+    def _kv(self, kind: str, t_ns: int, tokens: int, request: int | None = None) -> None:
+        self._event(kind, t_ns, request, tokens=tokens, bytes=tokens * self._token_bytes)
+
+    def _event(self, kind: str, t_ns: int, request: int | None, **data: int) -> None:
+        if not self.warmup:
+            self.recorder.event(kind, request=request, t_ns=t_ns, **data)
+
+    def _write(self, request: int) -> None:
+        if not self.warmup:
+            self.recorder.request(self._lives[request].row())
+
+    def _state(self, scheduler: Scheduler) -> EngineState:
+        """Show the engine's state to the sampler, and return it."""
+        self.recorder.set_engine_state(
+            waiting=scheduler.waiting,
+            running=scheduler.running,
+            kv_used_bytes=scheduler.used_blocks * self._block_bytes,
+            kv_total_bytes=self._kv_total_bytes,
+        )
+        return self.recorder.engine_state
