@@ -1,0 +1,60 @@
+"""What follows: the chain of causes, what to change, what would not help, what to observe next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from stallscope.analyzers.result import Diagnosis, Gain, Link, Remedy
+from stallscope.profiler.evidence import Measure
+from stallscope.reports import format as fmt
+from stallscope.reports.blocks import Item, Items, Section
+
+
+def chain(diagnosis: Diagnosis) -> Section:
+    """Cause by cause, each with its evidence."""
+    known = {measure.name: measure for measure in diagnosis.measures}
+    links = tuple(_link(link, known) for link in diagnosis.verdict.chain)
+    return Section("How it comes about", (Items(links, is_numbered=True),))
+
+
+def remedies(diagnosis: Diagnosis) -> Section:
+    """Actions in order, with the gain that the cost model computes."""
+    items = tuple(Item(r.action, tuple(_remedy(r))) for r in diagnosis.remedies)
+    return Section("What to change", (Items(items, is_numbered=True),))
+
+
+def wont_help(diagnosis: Diagnosis) -> Section:
+    """Popular fixes that do nothing here."""
+    items = tuple(Item(f"{w.action}: {w.because}") for w in diagnosis.wont_help)
+    return Section("Won't help here", (Items(items),))
+
+
+def not_observable(diagnosis: Diagnosis) -> Section:
+    """What is missing, why, and the cheapest way to it."""
+    items = tuple(
+        Item(f"{n.what}: {n.reason}", (f"To get it: {n.how}",) if n.how else ())
+        for n in diagnosis.not_observable
+    )
+    return Section("Could not be observed", (Items(items),))
+
+
+def _link(link: Link, known: dict[str, Measure]) -> Item:
+    evidence = [
+        f"{name} {fmt.measure(known[name])}" if name in known else name for name in link.evidence
+    ]
+    details = (f"Evidence: {'; '.join(evidence)}",) if evidence else ()
+    return Item(f"{link.cause} → {link.effect}", details)
+
+
+def _remedy(remedy: Remedy) -> Iterator[str]:
+    yield f"Gain: {_gain(remedy.gain)}" if remedy.gain else "Gain: no model computes it"
+    for engine, flag in remedy.flag.items():
+        yield f"{engine}: {flag}"
+    if remedy.check:
+        yield f"Check: {remedy.check}"
+
+
+def _gain(gain: Gain) -> str:
+    before, after = (fmt.quantity(value, gain.unit) for value in (gain.before, gain.after))
+    error = fmt.rough_percent(gain.error)
+    return f"{gain.metric} {before} → {after} (estimated, model error ±{error})"

@@ -1,0 +1,139 @@
+"""A report as JSON, schema 1: raw SI values under names that scripts can rely on."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+
+from stallscope.analyzers.result import Diagnosis, Gain, PhaseBudget, Remedy, RuleResult, Window
+from stallscope.profiler.evidence import Measure
+
+SCHEMA = 1
+
+
+def render(diagnosis: Diagnosis) -> str:
+    """Return the report; a number that is not finite is null."""
+    return json.dumps(_finite(_report(diagnosis)), indent=2, allow_nan=False) + "\n"
+
+
+def _report(diagnosis: Diagnosis) -> dict[str, object]:
+    return {
+        "schema": SCHEMA,
+        "tool": "stallscope",
+        "version": diagnosis.version,
+        "capture": asdict(diagnosis.capture),
+        "subject": _subject(diagnosis),
+        "thresholds": asdict(diagnosis.thresholds),
+        "goal": diagnosis.goal,
+        "verdict": _verdict(diagnosis),
+        "document": asdict(diagnosis.document),
+        "rules": [_rule(rule) for rule in diagnosis.rules],
+        "latency": {name: asdict(spread) for name, spread in diagnosis.latency.items()},
+        "throughput": asdict(diagnosis.throughput),
+        "phases": [_phase(phase) for phase in diagnosis.phases],
+        "operators": [asdict(row) for row in diagnosis.operators],
+        "kv_table": [asdict(row) for row in diagnosis.kv_table],
+        "kv_life": [asdict(stage) for stage in diagnosis.kv_life],
+        "measures": [_measure(measure) for measure in diagnosis.measures],
+        "remedies": [_remedy(remedy) for remedy in diagnosis.remedies],
+        "wont_help": [asdict(fix) for fix in diagnosis.wont_help],
+        "not_observable": [asdict(missing) for missing in diagnosis.not_observable],
+        "windows": [_window(window) for window in diagnosis.windows],
+        "notes": diagnosis.notes,
+    }
+
+
+def _subject(diagnosis: Diagnosis) -> dict[str, object]:
+    subject = diagnosis.subject
+    return {
+        "model": subject.model.name if subject.model else None,
+        "device": subject.device.name if subject.device else None,
+        "devices": subject.num_devices,
+        "dtype": subject.dtype,
+        "kv_dtype": subject.kv_dtype,
+        "engine": subject.engine,
+        "workload": subject.workload,
+    }
+
+
+def _verdict(diagnosis: Diagnosis) -> dict[str, object]:
+    verdict = diagnosis.verdict
+    return {
+        "class": verdict.bottleneck,
+        "confidence": verdict.confidence,
+        "load": verdict.load,
+        "phase": verdict.phase,
+        "between": verdict.between,
+        "next": verdict.next_limit,
+        "limits": asdict(verdict.limits),
+        "sentence": verdict.sentence,
+        "chain": [asdict(link) for link in verdict.chain],
+    }
+
+
+def _rule(rule: RuleResult) -> dict[str, object]:
+    return {
+        "id": rule.id,
+        "text": rule.text,
+        "status": rule.status,
+        "reason": rule.reason,
+        "measures": [_measure(measure) for measure in rule.measures],
+    }
+
+
+def _phase(phase: PhaseBudget) -> dict[str, object]:
+    return {
+        "phase": phase.phase,
+        "count": phase.count,
+        "time_s": phase.time_s,
+        "share": phase.share,
+        "mean_step_s": phase.mean_step_s,
+        "budget": [asdict(part) for part in phase.budget],
+    }
+
+
+def _measure(measure: Measure) -> dict[str, object]:
+    fields = asdict(measure)
+    side = fields.pop("side")
+    return {**fields, "side": side} if side else fields
+
+
+def _remedy(remedy: Remedy) -> dict[str, object]:
+    return {
+        "action": remedy.action,
+        "flag": dict(remedy.flag),
+        "gain": _gain(remedy.gain) if remedy.gain else None,
+        "check": remedy.check,
+    }
+
+
+def _gain(gain: Gain) -> dict[str, object]:
+    return {
+        "metric": gain.metric,
+        "unit": gain.unit,
+        "from": gain.before,
+        "to": gain.after,
+        "error": gain.error,
+    }
+
+
+def _window(window: Window) -> dict[str, object]:
+    return {
+        "from_s": window.from_s,
+        "to_s": window.to_s,
+        "class": window.bottleneck,
+        "load": window.load,
+    }
+
+
+def _finite(value: object) -> object:
+    """Return `value` with every NaN and infinity in it replaced by None."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_finite(item) for item in value]
+    return value

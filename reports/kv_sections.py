@@ -1,0 +1,39 @@
+"""The KV cache: its size by length, and the four stages of its life."""
+
+from __future__ import annotations
+
+from stallscope.analyzers.result import Diagnosis
+from stallscope.reports import format as fmt
+from stallscope.reports.blocks import Column, Section, Table
+
+_GROWTH = (
+    Column("Tokens", "number"),
+    Column("Size", "number"),
+    Column("Bytes", "number"),
+    Column("Evidence"),
+    Column("Source", "quiet"),
+)
+_LIFE = (
+    Column("Stage"),
+    Column("Events", "number"),
+    Column("Tokens", "number"),
+    Column("Size", "number"),
+)
+
+
+def growth(diagnosis: Diagnosis) -> Section:
+    """Bytes of one sequence's KV cache by its length."""
+    rows = tuple(
+        (f"{r.seq_len:,}", fmt.bytes_size(r.bytes), f"{r.bytes:,}", r.provenance, r.source)
+        for r in diagnosis.kv_table
+    )
+    return Section("KV cache growth, one sequence", (Table(_GROWTH, rows),))
+
+
+def life(diagnosis: Diagnosis) -> Section:
+    """What the run recorded of each stage."""
+    rows = tuple(
+        (s.stage, f"{s.events:,}", f"{s.tokens:,}", fmt.bytes_size(s.bytes))
+        for s in diagnosis.kv_life
+    )
+    return Section("KV cache life, whole run", (Table(_LIFE, rows),))

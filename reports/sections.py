@@ -1,0 +1,38 @@
+"""The order in which a report tells a diagnosis, the same in every format for people."""
+
+from __future__ import annotations
+
+from stallscope.analyzers.result import Diagnosis
+from stallscope.reports import (
+    advice_sections,
+    evidence_sections,
+    kv_sections,
+    time_sections,
+    verdict_sections,
+)
+from stallscope.reports.blocks import Section, present
+
+# The answer and what to do come first, then where the time went, then the evidence.
+_ORDER = (
+    verdict_sections.verdict,
+    verdict_sections.rules,
+    advice_sections.chain,
+    advice_sections.remedies,
+    advice_sections.wont_help,
+    evidence_sections.notes,
+    time_sections.budget,
+    time_sections.phases,
+    time_sections.latency,
+    time_sections.windows,
+    time_sections.operators,
+    kv_sections.growth,
+    kv_sections.life,
+    advice_sections.not_observable,
+    evidence_sections.measures,
+    evidence_sections.thresholds,
+)
+
+
+def sections(diagnosis: Diagnosis) -> tuple[Section, ...]:
+    """Return the report's sections; one without content is left out."""
+    return present([tell(diagnosis) for tell in _ORDER])

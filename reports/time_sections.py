@@ -1,0 +1,187 @@
+"""Where time went: step budget, phases, latency, operators, windows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from stallscope.analyzers.result import (
+    BudgetPart,
+    Diagnosis,
+    OperatorRow,
+    PhaseBudget,
+    Roofline,
+    Throughput,
+    Window,
+)
+from stallscope.reports import format as fmt
+from stallscope.reports.blocks import Bar, Cell, Column, Section, Strip, Table, Text
+
+_LATENCY_NAMES = {
+    "ttft_s": "time to first token (TTFT)",
+    "tpot_s": "time per output token (TPOT)",
+    "itl_s": "gap between tokens (ITL)",
+    "e2e_s": "whole request (E2E)",
+    "queue_s": "waiting in the queue",
+}
+
+
+def budget(diagnosis: Diagnosis) -> Section:
+    """One table of bars for each phase whose steps could be explained."""
+    phases = [phase for phase in diagnosis.phases if phase.budget]
+    return Section(
+        "Where a step's time goes",
+        (*(_bars(phase) for phase in phases), Text(_part_sources(phases), "quiet")),
+    )
+
+
+def phases(diagnosis: Diagnosis) -> Section:
+    """Steps and time by phase."""
+    columns = (
+        Column("Phase"),
+        Column("Steps", "number"),
+        Column("Time", "number"),
+        Column("Share", "number"),
+        Column("Mean step", "number"),
+    )
+    rows = tuple(
+        (
+            p.phase,
+            f"{p.count:,}",
+            fmt.seconds(p.time_s),
+            fmt.percent(p.share),
+            fmt.seconds(p.mean_step_s),
+        )
+        for p in diagnosis.phases
+    )
+    return Section("Phases (warm-up excluded)", (Table(columns, rows),))
+
+
+def latency(diagnosis: Diagnosis) -> Section:
+    """Distributions over requests, and rates over the run."""
+    columns = (Column(""), *(Column(name, "number") for name in ("mean", "p50", "p90", "p99", "n")))
+    rows = tuple(
+        (
+            _LATENCY_NAMES.get(name, name),
+            *(fmt.seconds(value) for value in (d.mean, d.p50, d.p90, d.p99)),
+            f"{d.n:,}",
+        )
+        for name, d in diagnosis.latency.items()
+    )
+    rates = " · ".join(_rates(diagnosis.throughput))
+    return Section(
+        "Latency and throughput",
+        (Table(columns, rows), Text(f"Throughput: {rates}" if rates else "")),
+    )
+
+
+def operators(diagnosis: Diagnosis) -> Section:
+    """FLOPs, bytes and arithmetic intensity of each operator, a table for each phase."""
+    by_phase = groupby(diagnosis.operators, key=lambda row: row.phase)
+    tables = [_operator_table(phase, tuple(rows)) for phase, rows in by_phase]
+    return Section(
+        "Operators of one step (FLOPs and bytes from the cost model, of one instance)",
+        (*tables, Text(_ridge(diagnosis.series.roofline))),
+    )
+
+
+def windows(diagnosis: Diagnosis) -> Section:
+    """A strip over time for every verdict that some window got."""
+    columns = (Column(""), Column(""))
+    found = diagnosis.windows
+    if len(found) < 2:
+        return Section("", ())
+    start, end = min(w.from_s for w in found), max(w.to_s for w in found)
+    kinds = dict.fromkeys((w.bottleneck, w.load) for w in found)
+    rows = tuple((", ".join(kind), _strip(found, kind, start, end)) for kind in kinds)
+    span = f"{fmt.seconds(start)} to {fmt.seconds(end)}, {len(found)} windows"
+    return Section("Over time", (Table(columns, rows, caption=span),))
+
+
+def _bars(phase: PhaseBudget) -> Table:
+    columns = (
+        Column(""),
+        Column(""),
+        Column("", "number"),
+        Column("", "number"),
+        Column("", "quiet"),
+    )
+    rows = tuple(_bar_row(part, phase) for part in phase.budget if part.time_s != 0)
+    nothing = ", ".join(part.part for part in phase.budget if part.time_s == 0)
+    caption = f"{phase.phase}: {fmt.seconds(phase.mean_step_s)} a step"
+    return Table(columns, rows, caption=f"{caption}; nothing in {nothing}" if nothing else caption)
+
+
+def _bar_row(part: BudgetPart, phase: PhaseBudget) -> tuple[Cell, ...]:
+    return (
+        part.part,
+        Bar(part.share),
+        fmt.percent(part.share),
+        fmt.seconds(part.share * phase.mean_step_s),
+        fmt.provenance(part.provenance),
+    )
+
+
+def _part_sources(phases: Sequence[PhaseBudget]) -> str:
+    parts = dict.fromkeys((p.part, p.source) for phase in phases for p in phase.budget if p.time_s)
+    told = "; ".join(f"{part}: {source}" for part, source in parts if source)
+    return f"How each part was found. {told}." if told else ""
+
+
+def _rates(throughput: Throughput) -> Iterator[str]:
+    for value, unit in (
+        (throughput.input_tokens_per_s, "input tokens/s"),
+        (throughput.output_tokens_per_s, "output tokens/s"),
+        (throughput.requests_per_s, "requests/s"),
+    ):
+        if value is not None:
+            yield fmt.quantity(value, unit)
+
+
+def _operator_table(phase: str, rows: Sequence[OperatorRow]) -> Table:
+    columns = (
+        Column("Operator"),
+        Column("×", "number"),
+        Column("FLOPs", "number"),
+        Column("Bytes", "number"),
+        Column("FLOP/B", "number"),
+        Column("Limited by"),
+        Column("Time, all", "number"),
+    )
+    return Table(columns, tuple(_operator(row) for row in rows), caption=phase)
+
+
+def _operator(row: OperatorRow) -> tuple[str, ...]:
+    return (
+        row.name,
+        f"{row.instances:,}",
+        fmt.si(row.flops, "FLOP"),
+        fmt.si(row.bytes, "B"),
+        fmt.intensity(row.intensity),
+        row.bound,
+        fmt.seconds(row.time_s),
+    )
+
+
+def _ridge(roofline: Roofline | None) -> str:
+    if roofline is None:
+        return ""
+    peaks = (
+        f"{fmt.si(roofline.peak_flops, 'FLOP/s')} and {fmt.si(roofline.peak_bytes_per_s, 'B/s')}"
+    )
+    return (
+        f"Ridge point: {fmt.intensity(roofline.ridge)} FLOP/B ({roofline.kind} peaks {peaks}). "
+        "Below it memory limits an operator, above it compute."
+    )
+
+
+def _strip(windows: Sequence[Window], kind: tuple[str, str], start: float, end: float) -> Strip:
+    # Where a window lies on the line is drawing, not evidence: hence the division here.
+    length = (end - start) or 1.0
+    return Strip(
+        tuple(
+            ((w.from_s - start) / length, (w.to_s - start) / length)
+            for w in windows
+            if (w.bottleneck, w.load) == kind
+        )
+    )

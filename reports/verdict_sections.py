@@ -1,0 +1,106 @@
+"""The answer, and the document's rules beside it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from stallscope.analyzers.result import CaptureInfo, Diagnosis, RuleResult, Verdict
+from stallscope.profiler.spec import Subject
+from stallscope.reports import format as fmt
+from stallscope.reports.blocks import Block, Column, Section, Table, Text
+
+DOCUMENT_PREFIX = "By the document's rules:"
+_FACTS = (Column("", "quiet"), Column(""))
+_RULES = (Column("Rule"), Column("Status", "status"), Column("Observed"), Column("Because"))
+_WHO = (
+    "The document is the text that this method was taken from. It has fixed rules for memory, "
+    "bandwidth, queueing and the share of decode; they are applied to the letter here, whatever "
+    "the verdict above says."
+)
+
+
+def verdict(diagnosis: Diagnosis) -> Section:
+    """The sentence, what stands behind it, what was observed, and the document's line."""
+    facts = (*_answer(diagnosis.verdict, diagnosis.goal), *_observed(diagnosis))
+    return Section(
+        "",
+        (Text(diagnosis.verdict.sentence, "strong"), Table(_FACTS, facts), *_document(diagnosis)),
+    )
+
+
+def rules(diagnosis: Diagnosis) -> Section:
+    """Each of the document's rules with the numbers that settled it."""
+    rows = tuple(_rule(rule) for rule in diagnosis.rules)
+    advice = diagnosis.document.advice
+    said = Text(f"The document's advice: {advice}.") if advice else Text("")
+    return Section("Rule check", (Text(_WHO, "quiet"), Table(_RULES, rows), said))
+
+
+def _answer(verdict: Verdict, goal: str | None) -> Iterator[tuple[str, str]]:
+    yield "Verdict", f"{verdict.bottleneck}, confidence {fmt.rough_percent(verdict.confidence)}"
+    if verdict.between:
+        yield "Between", " or ".join(verdict.between)
+    yield "Load", f"{verdict.load}; judged on {_phase(verdict.phase)}"
+    if verdict.next_limit:
+        yield "Next limit", f"{verdict.next_limit}, once this one is lifted"
+    yield "By goal", " · ".join(_by_goal(verdict, goal))
+
+
+def _by_goal(verdict: Verdict, goal: str | None) -> Iterator[str]:
+    limits = verdict.limits
+    for name, words, limit in (
+        ("ttft", "time to first token", limits.ttft),
+        ("tpot", "time per output token", limits.tpot),
+        ("throughput", "throughput", limits.throughput),
+    ):
+        yield f"{words}: {limit}{' (your goal)' if name == goal else ''}"
+
+
+def _phase(phase: str) -> str:
+    return "all phases" if phase == "all" else f"{phase} steps"
+
+
+def _observed(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
+    subject = ", ".join(_subject(diagnosis.subject))
+    if subject:
+        yield "Observed", subject
+    if diagnosis.subject.workload:
+        yield "Workload", diagnosis.subject.workload
+    if diagnosis.capture.sources or math.isfinite(diagnosis.capture.duration_s):
+        yield "Capture", _capture(diagnosis.capture)
+    if diagnosis.capture.cut:
+        yield "Cut", diagnosis.capture.cut_note or "the capture was not closed; its end is missing"
+
+
+def _subject(subject: Subject) -> Iterator[str]:
+    if subject.model:
+        yield subject.model.name
+    if subject.dtype:
+        yield f"weights {subject.dtype}"
+    if subject.kv_dtype:
+        yield f"KV {subject.kv_dtype}"
+    if subject.device:
+        count = f"{subject.num_devices} × " if subject.num_devices > 1 else ""
+        yield f"on {count}{subject.device.name}"
+    if subject.engine:
+        yield f"engine {subject.engine}"
+
+
+def _capture(capture: CaptureInfo) -> str:
+    sources = ", ".join(f"{source.path} ({source.kind})" for source in capture.sources)
+    length = fmt.seconds(capture.duration_s)
+    return f"{length} from {sources}" if sources else length
+
+
+def _document(diagnosis: Diagnosis) -> Iterator[Block]:
+    document = diagnosis.document
+    said = document.sentence.removeprefix(DOCUMENT_PREFIX).strip()
+    yield Text(f"{DOCUMENT_PREFIX} {said}", "line")
+    if document.differs_because and document.differs_because not in said:
+        yield Text(f"Why the verdict differs: {document.differs_because}")
+
+
+def _rule(rule: RuleResult) -> tuple[tuple[str, ...], str, tuple[str, ...], str]:
+    observed = tuple(f"{m.name} {fmt.measure(m)}" for m in rule.measures)
+    return (rule.id, rule.text), rule.status, observed or ("nothing",), rule.reason

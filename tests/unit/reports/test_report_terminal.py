@@ -1,0 +1,85 @@
+"""The terminal report: whole, at other widths, in colour, and with hostile names."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from golden_text import golden, trimmed
+from rich.cells import cell_len
+
+from stallscope.analyzers.result import Diagnosis
+from stallscope.reports import terminal
+from stallscope.reports.blocks import Table
+from stallscope.reports.sections import sections
+
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def test_whole_report(busy: Diagnosis) -> None:
+    text = terminal.render(busy)
+    assert trimmed(text) == golden("busy.txt", text)
+
+
+def test_report_of_nothing(blind: Diagnosis) -> None:
+    text = terminal.render(blind)
+    assert trimmed(text) == golden("blind.txt", text)
+    assert "nan" not in text
+    assert "None" not in text
+
+
+def test_the_answer_comes_first(busy: Diagnosis) -> None:
+    lines = terminal.render(busy, width=400).splitlines()
+    assert lines[0] == busy.verdict.sentence
+    assert lines[2].split() == ["Verdict", "capacity,", "confidence", "86", "%"]
+
+
+@pytest.mark.parametrize("width", [40, 80, 100, 160])
+def test_lines_fit_and_the_documents_line_is_whole(busy: Diagnosis, width: int) -> None:
+    lines = terminal.render(busy, width=width).splitlines()
+    assert busy.document.sentence in lines
+    rest = [line for line in lines if line != busy.document.sentence]
+    assert max(map(cell_len, rest)) <= max(width, terminal.NARROWEST)
+
+
+def test_no_number_is_cut_at_the_narrowest(busy: Diagnosis) -> None:
+    text = terminal.render(busy, width=1)
+    tables = [b for s in sections(busy) for b in s.blocks if isinstance(b, Table)]
+    numbers = [
+        cell
+        for table in tables
+        for row in table.rows
+        for column, cell in zip(table.columns, row, strict=True)
+        if column.kind == "number"
+    ]
+    assert len(numbers) > 60
+    assert [number for number in numbers if number not in text] == []
+
+
+def test_foreign_text_is_shown_and_not_obeyed(busy: Diagnosis) -> None:
+    text = terminal.render(busy, width=200)
+    assert r"tiny[red]|`*_x_*`<b>&$1\x1b[31m next\u202e, weights fp32" in text
+    assert r"runs/[bold]a|b\udcff.sqlite" in text
+    assert not set("\x1b\u202e\udcff") & set(text)
+    text.encode("utf-8")
+
+
+def test_colour_changes_nothing_but_colour(busy: Diagnosis) -> None:
+    coloured = terminal.render(busy, color=True)
+    assert "\x1b[1m" in coloured
+    without = [line.rstrip() for line in ANSI.sub("", coloured).splitlines()]
+    assert without == terminal.render(busy).splitlines()
+
+
+@pytest.mark.parametrize("name", ["FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "COLUMNS"])
+def test_the_environment_does_not_change_the_text(
+    busy: Diagnosis, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    expected = terminal.render(busy)
+    monkeypatch.setenv(name, "1")
+    assert terminal.render(busy) == expected
+
+
+def test_moved_thresholds_are_named_with_their_default(busy: Diagnosis) -> None:
+    text = terminal.render(busy, width=1000)
+    assert "near_limit 0.9 (default 0.95), sm_low 0.3, dram_high 0.8" in text
