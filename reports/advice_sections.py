@@ -48,8 +48,9 @@ def _link(link: Link, known: dict[str, Measure]) -> Item:
 
 def _remedy(remedy: Remedy) -> Iterator[str]:
     yield f"Gain: {_gain(remedy.gain)}" if remedy.gain else "Gain: no model computes it"
-    for engine, flag in remedy.flag.items():
-        yield f"{engine}: {flag}"
+    if remedy.flag:
+        flags = (f"{engine} {flag}" for engine, flag in remedy.flag.items())
+        yield f"Flags: {' · '.join(flags)}"
     if remedy.check:
         yield f"Check: {remedy.check}"
 
