@@ -18,9 +18,11 @@ class Thresholds:
     decode_share: float = 0.90
     idle_share: float = 0.90  # above: nobody asked for anything
     underloaded_share: float = 0.50
+    nothing_waits: float = 0.05  # a queued share below this is arrivals falling inside a step
     limit_share: float = 0.40  # the largest part of the step must reach this …
     limit_margin: float = 1.25  # … and be this many times the next
     model_error: float = -0.05  # unexplained below this share of the step: the model is wrong
+    explained_share: float = 0.75  # floor + host above this share of the step explain it
     small_gain: float = 0.10  # a gain under this is said in the headline
     kernel_idle: float = 0.50  # device idle in a kernel trace's steady window
     dram_bound: float = 0.60

@@ -1,0 +1,153 @@
+"""Where the time of a phase's steps went: each resource's share, the host's, and the rest."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from stallscope.analyzers.operators import StepShape
+from stallscope.analyzers.result import PARTS, BudgetPart, PhaseBudget
+from stallscope.analyzers.roofline import CostModel
+from stallscope.profiler.capture import Capture, Step
+
+NS = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class StepCost:
+    """A step with its time, the host time that belongs to it, and its floor by part.
+
+    `floor` is None where the cost model or the step's shape is not known.
+    """
+
+    step: Step
+    time_s: float
+    host_s: float
+    floor: dict[str, float] | None
+
+    @property
+    def unexplained_s(self) -> float | None:
+        """What floor and host leave."""
+        if self.floor is None:
+            return None
+        return self.time_s - self.host_s - sum(self.floor.values())
+
+
+def measured_steps(capture: Capture) -> tuple[Step, ...]:
+    """Return the steps that count: warm-up left out, in order of start."""
+    steps = (s for s in capture.steps if not s.warmup)
+    return tuple(sorted(steps, key=lambda s: (s.rank, s.start_ns)))
+
+
+def step_shape(step: Step) -> StepShape | None:
+    """Return the work of a step, or None when its context was not recorded."""
+    if step.context_tokens is None or step.attention_pairs is None:
+        return None
+    logit_rows = step.logit_rows
+    if logit_rows is None:
+        logit_rows = step.decode_requests + step.prefill_requests
+    tokens = step.prefill_tokens + step.decode_requests
+    return StepShape(tokens, logit_rows, step.context_tokens, step.attention_pairs)
+
+
+def _gap_before(previous: Step | None, step: Step) -> float:
+    """Return the seconds between two steps in which there was work to do.
+
+    A step that decodes carries requests over from before the gap, and so does a queue left by the
+    previous step. A pure prefill after a gap may have just arrived: that gap says nothing.
+    """
+    if previous is None or previous.rank != step.rank:
+        return 0.0
+    had_work = step.decode_requests > 0 or bool(previous.waiting)
+    return max(0, step.start_ns - previous.end_ns) * NS if had_work else 0.0
+
+
+def cost_steps(steps: Sequence[Step], cost: CostModel | None) -> tuple[StepCost, ...]:
+    """Price each step: its own span plus the gap before it, if that was the host's."""
+    costs: list[StepCost] = []
+    previous: Step | None = None
+    for step in steps:
+        gap_s = _gap_before(previous, step)
+        shape = step_shape(step)
+        floor = None
+        if cost is not None and shape is not None:
+            time = cost.step_time(shape)
+            floor = {
+                "weights": time.weights,
+                "kv": time.kv,
+                "compute": time.compute,
+                "communication": time.communication,
+                "transfer": 0.0,
+            }
+        span_s = (step.end_ns - step.start_ns) * NS
+        costs.append(StepCost(step, span_s + gap_s, (step.host_ns or 0) * NS + gap_s, floor))
+        previous = step
+    return tuple(costs)
+
+
+def _parts(
+    costs: Sequence[StepCost], cost: CostModel | None, time_s: float
+) -> tuple[BudgetPart, ...]:
+    if cost is None or any(c.floor is None for c in costs):
+        return ()
+    totals = dict.fromkeys(PARTS, 0.0)
+    for c in costs:
+        for part, seconds in (c.floor or {}).items():
+            totals[part] += seconds
+        totals["host"] += c.host_s
+    totals["unexplained"] = time_s - math.fsum(totals.values())
+    return tuple(_part(name, totals[name], time_s, cost, costs) for name in PARTS)
+
+
+def _part(
+    name: str, seconds: float, time_s: float, cost: CostModel, costs: Sequence[StepCost]
+) -> BudgetPart:
+    share = seconds / time_s if time_s else 0.0
+    if name == "host":
+        known = any(c.step.host_ns is not None for c in costs)
+        source = "step time outside the forward call" if known else "gaps between steps"
+        return BudgetPart(name, seconds, share, "measured", source)
+    if name == "unexplained":
+        return BudgetPart(name, seconds, share, "derived", "step time − the parts above")
+    if name == "transfer":
+        return BudgetPart(name, seconds, share, "estimated", "nothing offloaded over the link")
+    if name in ("weights", "compute") and cost.machine.linear_times:
+        source = "linears probed at the run's own row counts"
+    else:
+        source = f"roofline against the {cost.machine.kind} peak"
+    return BudgetPart(name, seconds, share, "estimated", source)
+
+
+def phase_budget(
+    phase: str, costs: Sequence[StepCost], cost: CostModel | None, total_s: float
+) -> PhaseBudget:
+    """Sum the steps of one phase; `total_s` is the time of all phases."""
+    time_s = math.fsum(c.time_s for c in costs)
+    return PhaseBudget(
+        phase=phase,
+        count=len(costs),
+        time_s=time_s,
+        share=time_s / total_s if total_s else 0.0,
+        mean_step_s=time_s / len(costs) if costs else 0.0,
+        budget=_parts(costs, cost, time_s),
+    )
+
+
+def phase_budgets(costs: Sequence[StepCost], cost: CostModel | None) -> tuple[PhaseBudget, ...]:
+    """One budget for each phase that occurred, and "all" when there are several."""
+    total_s = math.fsum(c.time_s for c in costs)
+    names = [p for p in ("prefill", "mixed", "decode", "other") if _of_phase(costs, p)]
+    budgets = [phase_budget(p, _of_phase(costs, p), cost, total_s) for p in names]
+    if len(names) > 1:
+        budgets.append(phase_budget("all", costs, cost, total_s))
+    return tuple(budgets)
+
+
+def _of_phase(costs: Iterable[StepCost], phase: str) -> list[StepCost]:
+    return [c for c in costs if c.step.phase == phase]
+
+
+def overall(budgets: Sequence[PhaseBudget]) -> PhaseBudget | None:
+    """Return the budget over all steps."""
+    return budgets[-1] if budgets else None

@@ -1,0 +1,82 @@
+"""The machine of a run: a device's datasheet, or what the run's own probes reached."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from stallscope.analyzers.roofline import CostModel, Machine
+from stallscope.profiler.capture import Capture, Event
+from stallscope.profiler.spec import Subject
+
+
+@dataclass(frozen=True, slots=True)
+class NoCostModel:
+    """Why there is no cost model, and the option that would give one."""
+
+    reason: str
+    how: str
+
+
+def _probes(capture: Capture, name: str) -> list[Event]:
+    return [e for e in capture.events if e.kind == "probe" and e.data.get("probe") == name]
+
+
+def linear_times(capture: Capture) -> Mapping[str, tuple[tuple[int, float], ...]]:
+    """Collect the measured seconds of one linear by group and rows; the best of repeats."""
+    best: dict[str, dict[int, float]] = {}
+    for event in _probes(capture, "linear"):
+        rows, time_s = int(event.data["rows"]), float(event.data["time_s"])
+        group = best.setdefault(str(event.data["op"]), {})
+        group[rows] = min(time_s, group.get(rows, time_s))
+    return {group: tuple(sorted(times.items())) for group, times in best.items()}
+
+
+def working_set_bandwidth(capture: Capture) -> float | None:
+    """Return bytes/s at the run's working-set size, where that was probed apart.
+
+    A working set that fits in the last-level cache is read faster than memory can deliver.
+    """
+    values = [
+        e.data["value"] for e in _probes(capture, "stream") if e.data["when"] == "working-set"
+    ]
+    return max(values) if values else None
+
+
+def _peak(subject: Subject) -> float | None:
+    if subject.device is None or subject.dtype is None:
+        return None
+    # Weight-only integer formats compute in 16 bit; a chip without bf16 falls back to fp16's peak.
+    for dtype in {
+        "int8": ("fp16", "bf16"),
+        "int4": ("fp16", "bf16"),
+        "bf16": ("bf16",),
+    }.get(subject.dtype, (subject.dtype,)):
+        if dtype in subject.device.peak_flops:
+            return subject.device.peak_flops[dtype]
+    return None
+
+
+def build_cost_model(capture: Capture) -> CostModel | NoCostModel:
+    """Build the cost model of a run from its subject and probes, or say what is missing."""
+    subject = capture.subject
+    if subject.model is None:
+        return NoCostModel("the model is not known", "add --model PRESET or config.json")
+    if subject.device is None:
+        return NoCostModel("the device is not known", "add --gpu NAME")
+    if subject.dtype is None:
+        return NoCostModel("the weights' dtype is not known", "add --dtype")
+    peak = _peak(subject)
+    if peak is None:
+        reason = f"{subject.device.name} has no known peak for {subject.dtype}"
+        return NoCostModel(reason, "give the device's figures with --gpu-file")
+    machine = Machine(
+        peak_flops=peak,
+        bytes_per_s=working_set_bandwidth(capture) or subject.device.memory_bytes_per_s,
+        kind=subject.device.kind,
+        linear_times=linear_times(capture),
+        ranks=subject.num_devices,
+        link_bytes_per_s=subject.device.link_bytes_per_s,
+    )
+    kv_dtype = subject.kv_dtype or ("fp16" if subject.dtype.startswith("int") else subject.dtype)
+    return CostModel(subject.model, subject.dtype, kv_dtype, machine)

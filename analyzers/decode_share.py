@@ -1,0 +1,106 @@
+"""Decode's share of the time, from the requests' side and from the engine's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from stallscope.analyzers.budget import StepCost, step_shape
+from stallscope.analyzers.operators import StepShape
+from stallscope.analyzers.roofline import CostModel
+from stallscope.profiler.capture import Capture, Step
+from stallscope.profiler.evidence import Measure
+
+
+@dataclass(frozen=True, slots=True)
+class EngineShare:
+    """Decode's share of step time; mixed steps all to prefill (`low`) or all to decode (`high`)."""
+
+    value: float
+    low: float
+    high: float
+    is_split_by_model: bool
+
+
+def from_requests(capture: Capture, costs: Sequence[StepCost]) -> Measure | None:
+    """Sum of decode time over sum of prefill + decode time, over requests.
+
+    Prefill is admission to first token. Where requests were not recorded, each step's time counts
+    once for every request in it.
+    """
+    name, unit = "decode_share_requests", "fraction"
+    prefill = decode = 0
+    for r in capture.requests:
+        if r.admitted_ns is not None and r.first_token_ns is not None and r.end_ns is not None:
+            prefill += r.first_token_ns - r.admitted_ns
+            decode += r.end_ns - r.first_token_ns
+    if prefill + decode:
+        source = "Σ (end − first token) ÷ Σ (end − admission)"
+        return Measure(name, decode / (prefill + decode), unit, "measured", source)
+    in_decode = sum(c.time_s * c.step.decode_requests for c in costs)
+    in_prefill = sum(c.time_s * c.step.prefill_requests for c in costs)
+    if in_decode + in_prefill == 0:
+        return None
+    source = "step time × requests in the step, by phase"
+    return Measure(name, in_decode / (in_decode + in_prefill), unit, "derived", source)
+
+
+def _decode_part_of_mixed(step: Step, cost: CostModel | None) -> float | None:
+    """Return the cost model's split of a mixed step: the decode rows alone against both."""
+    shape = step_shape(step)
+    if cost is None or shape is None or not shape.tokens:
+        return None
+    # Prefill's own context is not recorded apart; its pairs follow from the rest.
+    share = step.decode_requests / shape.tokens
+    decode = StepShape(
+        step.decode_requests,
+        step.decode_requests,
+        round(shape.kv_read_tokens * step.decode_requests / _requests(step)),
+        round(shape.attention_pairs * share),
+    )
+    prefill = StepShape(
+        step.prefill_tokens,
+        max(0, shape.logit_rows - step.decode_requests),
+        shape.kv_read_tokens - decode.kv_read_tokens,
+        shape.attention_pairs - decode.attention_pairs,
+    )
+    alone = cost.step_time(decode).floor
+    return alone / (alone + cost.step_time(prefill).floor)
+
+
+def _requests(step: Step) -> int:
+    return step.decode_requests + step.prefill_requests
+
+
+def from_engine(costs: Sequence[StepCost], cost: CostModel | None) -> EngineShare | None:
+    """Decode's share of step time, mixed steps split by the cost model."""
+    decode = sum(c.time_s for c in costs if c.step.phase == "decode")
+    mixed = [c for c in costs if c.step.phase == "mixed"]
+    total = sum(c.time_s for c in costs if c.step.phase in ("prefill", "decode", "mixed"))
+    if not total:
+        return None
+    splits = [_decode_part_of_mixed(c.step, cost) for c in mixed]
+    is_split = all(s is not None for s in splits)
+    # Without a model a mixed step is split by requests, and the bounds tell how much that matters.
+    shares = [
+        s if s is not None else c.step.decode_requests / (_requests(c.step) or 1)
+        for s, c in zip(splits, mixed, strict=True)
+    ]
+    part = sum(c.time_s * s for c, s in zip(mixed, shares, strict=True))
+    mixed_s = sum(c.time_s for c in mixed)
+    return EngineShare(
+        (decode + part) / total, decode / total, (decode + mixed_s) / total, is_split
+    )
+
+
+def engine_measures(share: EngineShare) -> tuple[Measure, ...]:
+    """State the engine's share and, where mixed steps widen it, its bounds."""
+    name, unit = "decode_share_engine", "fraction"
+    if share.low == share.high:
+        return (Measure(name, share.value, unit, "measured", "step time by phase"),)
+    how = "the cost model" if share.is_split_by_model else "requests"
+    return (
+        Measure(name, share.value, unit, "estimated", f"step time, mixed steps split by {how}"),
+        Measure(name, share.low, unit, "bound", "mixed steps all to prefill", "lower"),
+        Measure(name, share.high, unit, "bound", "mixed steps all to decode", "upper"),
+    )

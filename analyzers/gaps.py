@@ -1,0 +1,59 @@
+"""What this capture cannot show, and the cheapest way to see it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stallscope.analyzers.budget import StepCost
+from stallscope.analyzers.result import RuleResult
+from stallscope.analyzers.rules import UNSEEN
+from stallscope.profiler.capture import Capture
+from stallscope.profiler.evidence import NotObservable
+
+_HOW = {
+    "capacity": "record on the machine that runs the model, so that memory and failures are seen",
+    "bandwidth": "profile a few decode steps with ncu (sm__throughput, dram__throughput) or nsys "
+    "with GPU metrics",
+    "scheduling": "sample SM throughput (nsys GPU metrics, DCGM) while requests queue",
+    "decode-focus": "record prefill and decode as separate steps",
+}
+
+
+def _of_rules(rules: Sequence[RuleResult], is_cpu: bool) -> list[NotObservable]:
+    how = dict(_HOW)
+    if is_cpu:
+        how["bandwidth"] = "run on a GPU; on a CPU read the bandwidth share of the step budget"
+        how["scheduling"] = "run on a GPU; on a CPU the verdict goes by the queue and the caps"
+    return [
+        NotObservable(f"the {r.id} rule", r.reason, how[r.id]) for r in rules if r.status == UNSEEN
+    ]
+
+
+def unobserved(
+    capture: Capture,
+    costs: Sequence[StepCost],
+    rules: Sequence[RuleResult],
+    missing_model: str,
+) -> tuple[NotObservable, ...]:
+    """List what is missing for rules, budget and its parts."""
+    is_cpu = capture.subject.device is not None and capture.subject.device.is_cpu
+    found = _of_rules(rules, is_cpu)
+    if missing_model:
+        found.append(NotObservable("the step budget", missing_model, "see the reason"))
+    if costs and not is_cpu and not capture.kernels:
+        found.append(
+            NotObservable(
+                "launch gaps inside the forward call",
+                "no kernel trace; they stay in unexplained",
+                "trace a few steps with nsys (cuda, nvtx)",
+            )
+        )
+    if costs and all(c.step.host_ns is None for c in costs):
+        found.append(
+            NotObservable(
+                "host time inside a step",
+                "the forward call was not marked; only gaps between steps count as host",
+                "mark it: with step.forward(): …",
+            )
+        )
+    return tuple(found)

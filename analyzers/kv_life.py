@@ -1,0 +1,56 @@
+"""KV cache size by sequence length, and the four stages of its life in a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stallscope.analyzers.arithmetic import kv_bytes_per_token
+from stallscope.analyzers.result import KvRow, LifeStage
+from stallscope.profiler.capture import Capture
+from stallscope.profiler.spec import ModelSpec
+
+DEFAULT_LENGTHS = (512, 1024, 2048, 4096)
+_STAGES = {
+    "initialised": "kv_init",
+    "appended": "kv_append",
+    "read": "kv_read",
+    "freed": "kv_free",
+}
+
+
+def kv_rows(spec: ModelSpec, kv_dtype: str, lengths: Sequence[int]) -> tuple[KvRow, ...]:
+    """Compute the cache's size at each length by the formula of section 3.2."""
+    per_token = kv_bytes_per_token(spec, kv_dtype)
+    source = "formula: 2 · layers · KV heads · head_dim · bytes · tokens"
+    return tuple(KvRow(n, n * per_token, "derived", source) for n in lengths)
+
+
+def allocated_rows(capture: Capture) -> tuple[KvRow, ...]:
+    """State what the longest request really held, block by block, at up to four lengths."""
+    block_size = capture.subject.block_size
+    grown: dict[int, list[tuple[int, int]]] = {}
+    for event in capture.events:
+        if event.request is None or block_size is None:
+            continue
+        rows = grown.setdefault(event.request, [(0, 0)])
+        if event.kind == "kv_free":
+            rows.append((0, 0))
+        elif event.kind == "kv_alloc":
+            tokens = rows[-1][0] + event.data["blocks"] * block_size
+            rows.append((tokens, rows[-1][1] + event.data["bytes"]))
+    points = sorted(set(max(grown.values(), key=max, default=[])) - {(0, 0)})
+    chosen = {points[i * (len(points) - 1) // 3] for i in range(4)} if points else set()
+    source = "blocks of the KV pool's tensors that the longest request held"
+    return tuple(KvRow(n, size, "measured", source) for n, size in sorted(chosen))
+
+
+def life_stages(capture: Capture) -> tuple[LifeStage, ...]:
+    """Count the recorded events of each stage: initialised, appended, read, freed."""
+    stages = []
+    for stage, kind in _STAGES.items():
+        events = [e.data for e in capture.events if e.kind == kind]
+        if events:
+            tokens = sum(int(d.get("tokens", 0)) for d in events)
+            size = sum(int(d.get("bytes", 0)) for d in events)
+            stages.append(LifeStage(stage, len(events), tokens, size))
+    return tuple(stages)

@@ -1,0 +1,209 @@
+"""The closed list of measure names, and the measures every diagnosis reports where it can."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from stallscope.analyzers.admission import Admission
+from stallscope.analyzers.arithmetic import ffn_share, kv_bytes_per_token, step_weight_bytes
+from stallscope.analyzers.budget import StepCost
+from stallscope.analyzers.demand import Demand
+from stallscope.analyzers.roofline import CostModel
+from stallscope.analyzers.work import mbu, mfu, of_phases, work_of
+from stallscope.profiler.capture import Capture
+from stallscope.profiler.evidence import Measure
+
+# name → (unit, meaning); docs/metrics.md lists the same names.
+MEASURES: dict[str, tuple[str, str]] = {
+    "queue_wait_share": ("fraction", "time spent waiting over time in the system"),
+    "idle_share": ("fraction", "time with nothing in flight"),
+    "in_flight": ("requests", "mean requests in the system"),
+    "waiting_mean": ("requests", "mean requests waiting"),
+    "limit_kv": ("fraction", "of the time something waited, held back by KV room"),
+    "limit_seqs": ("fraction", "of the time something waited, held back by max_num_seqs"),
+    "limit_tokens": ("fraction", "of the time something waited, held back by the token budget"),
+    "limit_stalled": ("fraction", "of the time something waited, no progress under no cap"),
+    "limit_front": ("fraction", "of the time something waited, in front of the scheduler"),
+    "limit_unknown": ("fraction", "of the time something waited, under no limit seen at its cap"),
+    "preemptions": ("count", "running requests put back into the queue"),
+    "recomputed_tokens": ("tokens", "prompt and output tokens prefilled again after preemption"),
+    "kv_used_peak": ("fraction", "highest KV pool use"),
+    "kv_used_mean": ("fraction", "mean KV pool use over step time"),
+    "kv_bytes_per_token": ("bytes", "KV cache per token by the formula"),
+    "kv_bytes_per_token_allocated": ("bytes", "KV pool's tensors over the tokens it holds"),
+    "kv_read_bytes_per_decode_step": ("bytes", "KV read in a decode step"),
+    "memory_used": ("fraction", "device memory used over total"),
+    "allocation_failures": ("count", "refused allocations"),
+    "sm_throughput": ("fraction", "SM throughput over its peak"),
+    "dram_throughput": ("fraction", "DRAM throughput over its peak"),
+    "tensor_active": ("fraction", "tensor pipe activity"),
+    "gpu_busy": ("fraction", "time in which the device worked at all"),
+    "mfu": ("fraction", "model FLOPs over what the device could do in the time"),
+    "mbu": ("fraction", "bytes that must move over what the memory could deliver in the time"),
+    "mfu_prefill": ("fraction", "MFU of the prefill steps"),
+    "mfu_decode": ("fraction", "MFU of the decode steps"),
+    "mbu_prefill": ("fraction", "MBU of the prefill steps"),
+    "mbu_decode": ("fraction", "MBU of the decode steps"),
+    "mbu_decode_stream": ("fraction", "MBU of the decode steps against the memory stream probe"),
+    "intensity_prefill": ("FLOP/B", "FLOPs over bytes that must move, prefill steps"),
+    "intensity_decode": ("FLOP/B", "FLOPs over bytes that must move, decode steps"),
+    "ridge": ("FLOP/B", "peak FLOP/s over peak bytes/s"),
+    "decode_share_requests": ("fraction", "decode's share of the requests' time"),
+    "decode_share_engine": ("fraction", "decode's share of step time"),
+    "host_per_step": ("s", "mean step time outside the forward call"),
+    "weight_bytes_per_step": ("bytes", "weights read in a step"),
+    "ffn_parameter_share": ("fraction", "the MLP's share of all parameters"),
+    "probe_bandwidth": ("B/s", "memory stream probe"),
+    "probe_flops": ("FLOP/s", "square matrix product probe"),
+}
+
+
+def measure(name: str, value: float, provenance: str, source: str) -> Measure:
+    """Build a measure of the closed list; KeyError for a name that is not in it."""
+    return Measure(name, value, MEASURES[name][0], provenance, source)  # type: ignore[arg-type]
+
+
+def demand_measures(demand: Demand, admission: Admission | None) -> list[Measure]:
+    """The load, and what the queue waited for."""
+    values = {
+        "queue_wait_share": demand.queued_share,
+        "idle_share": demand.idle_share,
+        "in_flight": demand.in_flight,
+        "waiting_mean": demand.waiting,
+    }
+    found = [
+        measure(name, value, demand.provenance, demand.source)
+        for name, value in values.items()
+        if value is not None
+    ]
+    if admission is not None:
+        found += [
+            measure(f"limit_{name}", share, admission.provenance, admission.source)
+            for name, share in admission.ranked()
+        ]
+    return found
+
+
+def _recomputed(capture: Capture, costs: Sequence[StepCost]) -> int | None:
+    if not capture.requests:
+        return None
+    prompts = sum(r.input_tokens - (r.cached_tokens or 0) for r in capture.requests)
+    return max(0, sum(c.step.prefill_tokens for c in costs) - prompts)
+
+
+def kv_measures(
+    capture: Capture, costs: Sequence[StepCost], cost: CostModel | None
+) -> list[Measure]:
+    """KV pool use, preemption and what it cost, bytes per token."""
+    found: list[Measure] = []
+    steps = [c for c in costs if c.step.kv_used_bytes is not None and c.step.kv_total_bytes]
+    shares = [(c.step.kv_used_bytes or 0) / (c.step.kv_total_bytes or 1) for c in steps]
+    if shares:
+        time_s = math.fsum(c.time_s for c in steps) or 1.0
+        mean = math.fsum(s * c.time_s for s, c in zip(shares, steps, strict=True)) / time_s
+        found.append(measure("kv_used_peak", max(shares), "measured", "KV pool gauge of each step"))
+        found.append(measure("kv_used_mean", mean, "measured", "KV pool gauge of each step"))
+    if any(r.preemptions is not None for r in capture.requests):
+        count = sum(r.preemptions or 0 for r in capture.requests)
+        found.append(measure("preemptions", count, "measured", "request rows"))
+        again = _recomputed(capture, costs)
+        if count and again is not None:
+            source = "prefilled tokens − prompt tokens"
+            found.append(measure("recomputed_tokens", again, "derived", source))
+    return found + _kv_bytes(capture, costs, cost)
+
+
+def _kv_bytes(capture: Capture, costs: Sequence[StepCost], cost: CostModel | None) -> list[Measure]:
+    found: list[Measure] = []
+    if cost is not None:
+        per_token = kv_bytes_per_token(cost.spec, cost.kv_dtype)
+        source = "2 · layers · KV heads · head_dim · bytes"
+        found.append(measure("kv_bytes_per_token", per_token, "estimated", source))
+    pool = next((e.data for e in capture.events if e.kind == "kv_pool"), None)
+    if pool and pool.get("tokens"):
+        source = "bytes of the KV pool's tensors ÷ tokens they hold"
+        value = pool["bytes"] / pool["tokens"]
+        found.append(measure("kv_bytes_per_token_allocated", value, "measured", source))
+    read = [e.data["bytes"] for e in capture.events if e.kind == "kv_read"]
+    decode = of_phases(costs, "decode")
+    work = work_of(decode, cost) if cost is not None else None
+    name = "kv_read_bytes_per_decode_step"
+    if read:
+        found.append(measure(name, math.fsum(read) / len(read), "derived", "kv_read events, mean"))
+    elif work is not None:
+        source = "KV bytes per token × context, mean over decode steps"
+        found.append(measure(name, work.kv_bytes / len(decode), "estimated", source))
+    return found
+
+
+def work_measures(costs: Sequence[StepCost], cost: CostModel | None) -> list[Measure]:
+    """MFU, MBU and arithmetic intensity by phase, and the roof."""
+    if cost is None:
+        return []
+    machine = cost.machine
+    found = [
+        measure(
+            "ridge",
+            machine.peak_flops / machine.bytes_per_s,
+            "derived",
+            f"{machine.kind} peak FLOP/s ÷ bytes/s",
+        ),
+        measure(
+            "weight_bytes_per_step",
+            step_weight_bytes(cost.spec, cost.dtype),
+            "estimated",
+            "linears of the blocks and LM head; the input embedding is not read",
+        ),
+        measure("ffn_parameter_share", ffn_share(cost.spec), "derived", "counted from the config"),
+    ]
+    for phase in ("prefill", "decode"):
+        work = work_of(of_phases(costs, phase), cost)
+        if work is not None and work.time_s:
+            found.append(mfu(work, cost, f"mfu_{phase}"))
+            found.append(mbu(work, cost, f"mbu_{phase}"))
+            source = "model FLOPs ÷ bytes that must move"
+            value = work.flops / work.bytes
+            found.append(measure(f"intensity_{phase}", value, "estimated", source))
+    return found
+
+
+def probe_measures(capture: Capture) -> list[Measure]:
+    """What the run's own probes reached."""
+    found = []
+    for event in capture.events:
+        if event.kind == "probe" and event.data.get("probe") in ("stream", "gemm"):
+            data = event.data
+            size = f"{data['buffer_bytes'] / 2**20:.0f} MiB" if "buffer_bytes" in data else ""
+            detail = size or f"{data.get('dtype', '')} N={data.get('n', '')}"
+            name = "probe_bandwidth" if data["probe"] == "stream" else "probe_flops"
+            source = f"probe {data['when']} the run, {detail}"
+            found.append(measure(name, float(data["value"]), "measured", source))
+    return found
+
+
+def host_measure(costs: Sequence[StepCost]) -> list[Measure]:
+    """Mean host time of a step, where the forward call was marked."""
+    known = [c for c in costs if c.step.host_ns is not None]
+    if not known:
+        return []
+    value = math.fsum(c.host_s for c in known) / len(known)
+    return [measure("host_per_step", value, "measured", "step time outside the forward call")]
+
+
+def all_measures(
+    capture: Capture,
+    costs: Sequence[StepCost],
+    *,
+    cost: CostModel | None,
+    demand: Demand,
+    admission: Admission | None,
+) -> tuple[Measure, ...]:
+    """Collect every measure a capture supports."""
+    return (
+        *demand_measures(demand, admission),
+        *kv_measures(capture, costs, cost),
+        *work_measures(costs, cost),
+        *host_measure(costs),
+        *probe_measures(capture),
+    )

@@ -1,0 +1,164 @@
+"""Gather what the document's rules look at from a capture, and say why the rest is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stallscope.analyzers import decode_share
+from stallscope.analyzers.budget import StepCost
+from stallscope.analyzers.demand import Demand, Span, union_ns
+from stallscope.analyzers.quantities import (
+    DRAM_THROUGHPUT,
+    GPU_BUSY,
+    SM_THROUGHPUT,
+    observe,
+    samples_of,
+)
+from stallscope.analyzers.roofline import CostModel
+from stallscope.analyzers.rules import RuleEvidence
+from stallscope.analyzers.work import mbu, mfu, of_phases, work_of
+from stallscope.profiler.capture import Capture
+from stallscope.profiler.evidence import Measure
+
+
+def _is_cpu(capture: Capture) -> bool:
+    return capture.subject.device is not None and capture.subject.device.is_cpu
+
+
+def memory_fraction(capture: Capture) -> Measure | None:
+    """Return the highest memory use of the run's device: a GPU's own, or the host's on a CPU."""
+    if _is_cpu(capture):
+        return _host_memory(capture)
+    best: tuple[float, str] | None = None
+    totals = {(s.device, s.t_ns): s.value for s in samples_of(capture, "memory_total_bytes")}
+    for used in samples_of(capture, "memory_used_bytes"):
+        total = totals.get((used.device, used.t_ns))
+        if total and (best is None or used.value / total > best[0]):
+            best = (used.value / total, used.device)
+    if best is None:
+        return None
+    source = f"memory used ÷ total, highest sample of {best[1]}"
+    return Measure("memory_used", best[0], "fraction", "measured", source)
+
+
+def _host_memory(capture: Capture) -> Measure | None:
+    host = [s for s in capture.device_samples if s.device == "host"]
+    totals = [s.value for s in host if s.name == "host_memory_total_bytes"]
+    free = [s.value for s in host if s.name == "host_memory_available_bytes"]
+    if not totals or not free or not totals[-1]:
+        return None
+    used = 1.0 - min(free) / totals[-1]
+    return Measure("memory_used", used, "fraction", "measured", "1 − lowest available ÷ total")
+
+
+def allocation_failures(capture: Capture) -> Measure | None:
+    """Count refused allocations; a capture without steps or events cannot know of any."""
+    failures = [e for e in capture.events if e.kind == "oom"]
+    if not failures and not capture.steps:
+        return None
+    value = float(len(failures))
+    return Measure("allocation_failures", value, "count", "measured", "oom events")
+
+
+def busy(capture: Capture, costs: Sequence[StepCost], span: Span | None) -> tuple[Measure, ...]:
+    """Return device busy time as an upper bound of how much of the device is used.
+
+    From samples, else from the forward calls' own time over the span.
+    """
+    sampled = [m for m in observe(capture, "gpu_busy", GPU_BUSY) if m.side is None]
+    if sampled:
+        m = sampled[0]
+        return (Measure(m.name, m.value, m.unit, "bound", m.source, "upper"),)
+    known = [c.step for c in costs if c.step.device_ns is not None]
+    if not known or span is None or not span.duration_ns or len(known) < len(costs):
+        return ()
+    forward = union_ns((s.end_ns - (s.device_ns or 0), s.end_ns) for s in known)
+    source = "time in the forward call ÷ the run's time"
+    value = min(1.0, forward / span.duration_ns)
+    return (Measure("gpu_busy", value, "fraction", "bound", source, "upper"),)
+
+
+def _sm(capture: Capture, costs: Sequence[StepCost], cost: CostModel | None) -> tuple[Measure, ...]:
+    if _is_cpu(capture):
+        return ()
+    found = observe(capture, "sm_throughput", SM_THROUGHPUT)
+    work = work_of(costs, cost) if cost is not None else None
+    if cost is not None and work is not None:
+        found = (*found, mfu(work, cost))
+    return found
+
+
+def _dram(
+    capture: Capture, costs: Sequence[StepCost], cost: CostModel | None
+) -> tuple[tuple[Measure, ...], bool]:
+    found = observe(capture, "dram_throughput", DRAM_THROUGHPUT)
+    decode = of_phases(costs, "decode")
+    chosen = decode or list(costs)
+    work = work_of(chosen, cost) if cost is not None else None
+    if cost is None or work is None:
+        return found, False
+    return (*found, mbu(work, cost)), bool(decode)
+
+
+def _utilisation(
+    capture: Capture, costs: Sequence[StepCost], cost: CostModel | None, span: Span | None
+) -> tuple[Measure, ...]:
+    value = [m for m in observe(capture, "sm_throughput", SM_THROUGHPUT) if m.side is None]
+    if value:
+        return tuple(value)
+    work = work_of(costs, cost) if cost is not None else None
+    bound = (mfu(work, cost),) if cost is not None and work is not None else ()
+    return (*bound, *busy(capture, costs, span))
+
+
+def _why(capture: Capture) -> dict[str, str]:
+    if _is_cpu(capture):
+        sm = "the device is a CPU: it has no SM counter"
+        utilisation = "time in the forward call bounds a CPU's use from above only"
+    else:
+        sm = "no SM throughput was sampled, and busy time or MFU do not settle it"
+        utilisation = "no SM throughput was sampled, and busy time bounds it from above only"
+    return {
+        "memory": "no memory samples of the device",
+        "allocation_failures": "nothing recorded says whether an allocation failed",
+        "sm": sm,
+        "dram": "no DRAM throughput was sampled, and without model and device there is no MBU",
+        "queue": "neither requests nor queue gauges were recorded",
+        "utilisation": utilisation,
+        "decode_requests": "no step or request tells decode from prefill",
+        "decode_engine": "no step tells decode from prefill",
+    }
+
+
+def _queue(demand: Demand) -> Measure | None:
+    if demand.queued_share is None:
+        return None
+    name = "queue_wait_share"
+    return Measure(name, demand.queued_share, "fraction", demand.provenance, demand.source)
+
+
+def rule_evidence(
+    capture: Capture,
+    costs: Sequence[StepCost],
+    *,
+    cost: CostModel | None,
+    demand: Demand,
+    span: Span | None,
+) -> RuleEvidence:
+    """Collect the evidence for the four rules."""
+    dram, is_decode = _dram(capture, costs, cost)
+    engine = decode_share.from_engine(costs, cost)
+    has_pool = any(c.step.kv_total_bytes for c in costs)
+    return RuleEvidence(
+        memory=memory_fraction(capture),
+        allocation_failures=allocation_failures(capture),
+        memory_note="the KV pool is pre-allocated by the engine" if has_pool else None,
+        sm=_sm(capture, costs, cost),
+        dram=dram,
+        dram_is_decode=is_decode,
+        queue_share=_queue(demand),
+        utilisation=_utilisation(capture, costs, cost, span),
+        decode_requests=decode_share.from_requests(capture, costs),
+        decode_engine=decode_share.engine_measures(engine) if engine is not None else (),
+        why=_why(capture),
+    )

@@ -1,0 +1,52 @@
+"""FLOPs, bytes and arithmetic intensity of each operator by phase (document, section 3.1)."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+from stallscope.analyzers.budget import StepCost, step_shape
+from stallscope.analyzers.operators import StepShape
+from stallscope.analyzers.result import OperatorRow
+from stallscope.analyzers.roofline import CostModel
+from stallscope.analyzers.work import of_phases
+
+
+def operator_rows(phase: str, cost: CostModel, shape: StepShape) -> tuple[OperatorRow, ...]:
+    """List a step's operators with what binds each and its time over all instances."""
+    return tuple(
+        OperatorRow(
+            phase=phase,
+            name=t.operator.name,
+            instances=t.operator.instances,
+            flops=t.operator.flops,
+            bytes=t.operator.bytes,
+            intensity=t.operator.intensity,
+            bound="compute" if t.part == "compute" else "memory",
+            time_s=t.time_s,
+        )
+        for t in cost.operator_times(shape)
+    )
+
+
+def mean_shape(costs: Sequence[StepCost]) -> StepShape | None:
+    """Return the mean step's work, rounded; None where it was not recorded."""
+    shapes = [s for c in costs if (s := step_shape(c.step)) is not None]
+    if not shapes:
+        return None
+    return StepShape(
+        tokens=max(1, round(statistics.fmean(s.tokens for s in shapes))),
+        logit_rows=round(statistics.fmean(s.logit_rows for s in shapes)),
+        kv_read_tokens=round(statistics.fmean(s.kv_read_tokens for s in shapes)),
+        attention_pairs=round(statistics.fmean(s.attention_pairs for s in shapes)),
+    )
+
+
+def operator_table(costs: Sequence[StepCost], cost: CostModel | None) -> tuple[OperatorRow, ...]:
+    """Describe the mean prefill and decode step of a run."""
+    rows: list[OperatorRow] = []
+    for phase in ("prefill", "decode"):
+        shape = mean_shape(of_phases(costs, phase))
+        if cost is not None and shape is not None:
+            rows += operator_rows(phase, cost, shape)
+    return tuple(rows)

@@ -1,0 +1,217 @@
+"""What to do about each class, with the gain where the model gives one, and what won't help."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+from stallscope.analyzers.arithmetic import step_weight_bytes
+from stallscope.analyzers.result import Gain, PhaseBudget, Remedy, WontHelp
+from stallscope.analyzers.roofline import CostModel
+from stallscope.analyzers.step_limit import part_share
+from stallscope.analyzers.thresholds import Thresholds
+from stallscope.analyzers.whatif import Replay, WhatIf, lift, try_config
+
+
+def _capacity(replay: Replay | None, t: Thresholds) -> list[Remedy]:
+    lifted = try_config(replay, lift(replay, "kv"), t) if replay else None
+    halved = _half_kv(replay, t)
+    return [
+        Remedy(
+            "give the KV cache more room, enough for all running requests at full length",
+            {
+                "stallscope": "--kv-budget",
+                "vllm": "--gpu-memory-utilization",
+                "sglang": "--mem-fraction-static",
+                "tensorrt-llm": "kv_cache_config.free_gpu_memory_fraction",
+            },
+            lifted.gain if lifted else None,
+            "run again: preemptions and the share of waiting held back by KV room fall to 0",
+        ),
+        Remedy(
+            "store the KV cache in half the bytes",
+            {
+                "vllm": "--kv-cache-dtype fp8",
+                "sglang": "--kv-cache-dtype fp8_e5m2",
+                "tensorrt-llm": "kv_cache_config.dtype: fp8",
+                "llama.cpp": "--cache-type-k q8_0 --cache-type-v q8_0",
+            },
+            halved.gain if halved else None,
+            "KV bytes per token halve; check the answers' quality on your own prompts",
+        ),
+        Remedy(
+            "admit fewer requests at once, so that those admitted are never preempted",
+            {
+                "stallscope": "--max-num-seqs",
+                "vllm": "--max-num-seqs",
+                "sglang": "--max-running-requests",
+            },
+            None,
+            "preemptions fall to 0; compare tokens/s, not TTFT",
+        ),
+    ]
+
+
+def _half_kv(replay: Replay | None, t: Thresholds) -> WhatIf | None:
+    """Twice the blocks in the same bytes; faster KV reads are not counted."""
+    if replay is None:
+        return None
+    blocks = 2 * replay.config.num_blocks
+    return try_config(replay, dataclasses.replace(replay.config, num_blocks=blocks), t)
+
+
+def _scheduling(replay: Replay | None, t: Thresholds) -> list[Remedy]:
+    lifted = try_config(replay, lift(replay, "seqs"), t) if replay else None
+    value = f" {lift(replay, 'seqs').max_num_seqs}" if replay else ""
+    return [
+        Remedy(
+            f"raise the sequence cap{' to' + value if value else ''}",
+            {
+                "stallscope": f"--max-num-seqs{value}",
+                "vllm": f"--max-num-seqs{value}",
+                "sglang": f"--max-running-requests{value}",
+                "tensorrt-llm": f"max_batch_size{value}",
+                "llama.cpp": f"--parallel{value}",
+            },
+            lifted.gain if lifted else None,
+            "run again: queue wait share falls below its threshold and tokens/s rises as predicted",
+        )
+    ]
+
+
+def fewer_weight_bytes(
+    cost: CostModel, budget: PhaseBudget, dtype: str, tokens_per_s: float | None
+) -> Gain | None:
+    """Predict throughput with weights in another dtype: only the weight-reading time shrinks.
+
+    None on measured linears (a CPU's kernels do not get faster in proportion to bytes) and where
+    the dtype saves nothing.
+    """
+    saved = 1.0 - step_weight_bytes(cost.spec, dtype) / step_weight_bytes(cost.spec, cost.dtype)
+    if cost.machine.linear_times or tokens_per_s is None or saved <= 0:
+        return None
+    after = 1.0 - part_share(budget, "weights") * saved
+    error = max(0.0, part_share(budget, "unexplained"))
+    return Gain(
+        "output_tokens_per_s", "tokens/s", tokens_per_s, tokens_per_s / after, max(0.1, error)
+    )
+
+
+def _bandwidth(
+    cost: CostModel | None, budget: PhaseBudget | None, tokens_per_s: float | None
+) -> list[Remedy]:
+    gain = None
+    if cost is not None and budget is not None and budget.budget:
+        gain = fewer_weight_bytes(cost, budget, "int4", tokens_per_s)
+    return [
+        Remedy(
+            "read fewer bytes: weights in a smaller dtype",
+            {
+                "stallscope": "--dtype bf16",
+                "vllm": "--quantization awq_marlin (a 4-bit checkpoint)",
+                "sglang": "--quantization awq_marlin (a 4-bit checkpoint)",
+                "llama.cpp": "a Q4_K_M file",
+            },
+            gain,
+            "weight bytes per step fall; compare TPOT before and after on the same prompts",
+        ),
+        Remedy(
+            "read them for more tokens: serve more requests in one batch",
+            {"stallscope": "--concurrency", "vllm": "more clients, --max-num-seqs"},
+            None,
+            "tokens/s grows almost in proportion until arithmetic or KV room binds",
+        ),
+    ]
+
+
+def _compute() -> list[Remedy]:
+    return [
+        Remedy(
+            "do not compute shared prompt prefixes again",
+            {
+                "vllm": "--enable-prefix-caching (on by default in V1)",
+                "sglang": "on by default (RadixAttention)",
+                "tensorrt-llm": "kv_cache_config.enable_block_reuse",
+            },
+            None,
+            "prefix hit rate above 0 and TTFT falls on repeated prefixes",
+        ),
+        Remedy(
+            "compute in a dtype with a higher peak",
+            {"stallscope": "--dtype bf16", "vllm": "--quantization fp8"},
+            None,
+            "prefill MFU against the new peak; TTFT before and after",
+        ),
+    ]
+
+
+def _host() -> list[Remedy]:
+    return [
+        Remedy(
+            "launch less from Python: CUDA graphs or compilation",
+            {
+                "vllm": "remove --enforce-eager",
+                "sglang": "remove --disable-cuda-graph",
+                "pytorch": "torch.compile(mode='reduce-overhead')",
+            },
+            None,
+            "host time per step falls; a kernel trace shows the gaps closing",
+        )
+    ]
+
+
+_WONT_HELP: Mapping[str, tuple[WontHelp, ...]] = {
+    "capacity": (
+        WontHelp("raising the sequence cap", "requests wait for KV room, not for a slot"),
+        WontHelp("a faster GPU with the same memory", "the pool holds the same number of tokens"),
+    ),
+    "scheduling": (
+        WontHelp("more GPU memory or a smaller KV dtype", "KV room is to spare at the cap"),
+        WontHelp("a longer client timeout", "it hides the queue and does not shorten it"),
+    ),
+    "bandwidth": (
+        WontHelp("a GPU with more FLOP/s at the same bandwidth", "arithmetic waits for memory"),
+        WontHelp("raising the power limit", "the memory clock does not depend on it"),
+    ),
+    "compute": (
+        WontHelp("weight-only quantisation", "the arithmetic stays at 16 bit"),
+        WontHelp("raising the sequence cap", "prompts already fill the steps"),
+    ),
+    "host": (
+        WontHelp("a faster GPU", "it would wait for the host longer"),
+        WontHelp("quantisation", "the time is not spent reading weights"),
+    ),
+    "none": (
+        WontHelp("tuning the engine", "it idles most of the time"),
+        WontHelp("a bigger GPU", "the one there is idles"),
+    ),
+}
+
+
+def wont_help(bottleneck: str) -> tuple[WontHelp, ...]:
+    """Name the two most popular fixes that do nothing for a class."""
+    return _WONT_HELP.get(bottleneck, ())
+
+
+def remedies_for(
+    bottleneck: str,
+    *,
+    replay: Replay | None,
+    cost: CostModel | None,
+    budget: PhaseBudget | None,
+    tokens_per_s: float | None,
+    t: Thresholds,
+) -> tuple[Remedy, ...]:
+    """List what helps against a class, the surest first; a gain only where a model gave it."""
+    found: Sequence[Remedy] = ()
+    if bottleneck == "capacity":
+        found = _capacity(replay, t)
+    elif bottleneck == "scheduling":
+        found = _scheduling(replay, t)
+    elif bottleneck == "bandwidth":
+        found = _bandwidth(cost, budget, tokens_per_s)
+    elif bottleneck == "compute":
+        found = _compute()
+    elif bottleneck == "host":
+        found = _host()
+    return tuple(found)

@@ -1,0 +1,152 @@
+"""The time of a step's operators on a machine: each by the resource that binds it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from stallscope.analyzers.operators import (
+    Operator,
+    StepShape,
+    activation_bytes_per_element,
+    attention_operator,
+    step_operators,
+)
+from stallscope.profiler.spec import ModelSpec
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What the device can do at the run's dtype.
+
+    `linear_times` holds measured seconds of one instance, by group, as (rows, seconds) sorted by
+    rows; empty where nothing was measured. `ranks` share the work (tensor parallel);
+    `link_bytes_per_s` connects them.
+    """
+
+    peak_flops: float
+    bytes_per_s: float
+    kind: str  # "datasheet" or "achievable"
+    linear_times: Mapping[str, tuple[tuple[int, float], ...]] = field(default_factory=dict)
+    ranks: int = 1
+    link_bytes_per_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorTime:
+    """Seconds of one operator (all instances), the part it counts under, and the hidden term."""
+
+    operator: Operator
+    part: str
+    time_s: float
+    hidden_s: float
+    is_measured: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StepTime:
+    """Seconds of one step by part; the floor of a step is their sum."""
+
+    weights: float
+    kv: float
+    compute: float
+    communication: float
+
+    @property
+    def floor(self) -> float:
+        """The least time in which this machine can do the step."""
+        return self.weights + self.kv + self.compute + self.communication
+
+
+def interpolate(points: tuple[tuple[int, float], ...], rows: int) -> float:
+    """Return seconds at `rows`, linear between measured points.
+
+    Below the first point its time holds (a matrix is read whole whatever the rows); above the
+    last one time grows with rows.
+    """
+    if rows <= points[0][0]:
+        return points[0][1]
+    last_rows, last_s = points[-1]
+    if rows >= last_rows:
+        return last_s * rows / last_rows
+    upper = next(i for i, (r, _) in enumerate(points) if r >= rows)
+    (r0, t0), (r1, t1) = points[upper - 1], points[upper]
+    return t0 + (t1 - t0) * (rows - r0) / (r1 - r0)
+
+
+def operator_time(operator: Operator, machine: Machine, share_of_group: float) -> OperatorTime:
+    """Time one operator: max(FLOPs / peak, bytes / bandwidth), or as measured for its group.
+
+    Only the binding term counts; the other is `hidden_s`. A measured time keeps the part that the
+    roofline gives it.
+    """
+    scale = operator.instances / machine.ranks
+    compute_s = scale * operator.flops / machine.peak_flops
+    memory_s = scale * operator.bytes / machine.bytes_per_s
+    is_memory = memory_s >= compute_s
+    part = ("kv" if operator.group == "attention" else "weights") if is_memory else "compute"
+    time_s, hidden_s = max(compute_s, memory_s), min(compute_s, memory_s)
+    points = machine.linear_times.get(operator.group)
+    if points:
+        time_s = scale * share_of_group * interpolate(points, operator.rows)
+    return OperatorTime(operator, part, time_s, hidden_s, is_measured=bool(points))
+
+
+@dataclass(frozen=True)
+class CostModel:
+    """A model at a dtype on a machine."""
+
+    spec: ModelSpec
+    dtype: str
+    kv_dtype: str
+    machine: Machine
+    _linears: dict[tuple[int, int], tuple[float, float]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def operator_times(self, shape: StepShape) -> tuple[OperatorTime, ...]:
+        """Time each operator of a step."""
+        operators = step_operators(self.spec, shape, dtype=self.dtype, kv_dtype=self.kv_dtype)
+        group_bytes: dict[str, float] = {}
+        for operator in operators:
+            total = group_bytes.get(operator.group, 0.0) + operator.weight_bytes
+            group_bytes[operator.group] = total
+        return tuple(
+            operator_time(o, self.machine, o.weight_bytes / (group_bytes[o.group] or 1.0))
+            for o in operators
+        )
+
+    def step_time(self, shape: StepShape) -> StepTime:
+        """Time a step, by part."""
+        weights, compute = self._linear_parts(shape)
+        attention = operator_time(
+            attention_operator(self.spec, shape, dtype=self.dtype, kv_dtype=self.kv_dtype),
+            self.machine,
+            1.0,
+        )
+        is_kv = attention.part == "kv"
+        return StepTime(
+            weights=weights,
+            kv=attention.time_s if is_kv else 0.0,
+            compute=compute + (0.0 if is_kv else attention.time_s),
+            communication=self._communication(shape.tokens),
+        )
+
+    def _linear_parts(self, shape: StepShape) -> tuple[float, float]:
+        """Seconds of the linears under (weights, compute); a run repeats few row counts."""
+        key = (shape.tokens, shape.logit_rows)
+        if key not in self._linears:
+            times = [t for t in self.operator_times(shape) if t.operator.group != "attention"]
+            self._linears[key] = (
+                sum(t.time_s for t in times if t.part == "weights"),
+                sum(t.time_s for t in times if t.part == "compute"),
+            )
+        return self._linears[key]
+
+    def _communication(self, tokens: int) -> float:
+        """Two ring all-reduces a layer, by bytes alone: latency is left to the unexplained."""
+        ranks, link = self.machine.ranks, self.machine.link_bytes_per_s
+        if ranks == 1 or not link:
+            return 0.0
+        payload = tokens * self.spec.hidden_size * activation_bytes_per_element(self.dtype)
+        return 2 * self.spec.num_layers * 2 * (ranks - 1) / ranks * payload / link

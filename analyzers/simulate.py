@@ -1,0 +1,170 @@
+"""Run the pure scheduler on the cost model: what a run would have done under other limits."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from stallscope.analyzers.operators import StepShape
+from stallscope.analyzers.roofline import CostModel
+from stallscope.analyzers.schedule import Scheduler, SchedulerConfig, StepPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Requests as (arrival seconds, input, output tokens); `concurrency` closes the loop.
+
+    In a closed loop arrivals are ignored: each of `concurrency` clients sends its next request
+    when its last one ends.
+    """
+
+    requests: tuple[tuple[float, int, int], ...]
+    concurrency: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Overhead:
+    """Seconds of a step that the cost model's floor leaves out, as fitted on observed steps.
+
+    Each step costs `per_step` plus `per_request` for each request and `per_token` for each prompt
+    token in it.
+    """
+
+    per_step: float = 0.0
+    per_request: float = 0.0
+    per_token: float = 0.0
+
+
+@dataclass(slots=True)
+class Simulated:
+    """What the simulated run did; seconds. `blocked` is queue time by the limit that held it."""
+
+    duration_s: float = 0.0
+    output_tokens: int = 0
+    ttft_s: list[float] = field(default_factory=list)
+    tpot_s: list[float] = field(default_factory=list)
+    waited_s: float = 0.0
+    in_system_s: float = 0.0
+    blocked: dict[str, float] = field(default_factory=dict)
+    parts: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def output_tokens_per_s(self) -> float:
+        """Generated tokens per second."""
+        return self.output_tokens / self.duration_s if self.duration_s else 0.0
+
+    @property
+    def queued_share(self) -> float:
+        """Waiting time over time in the system."""
+        return self.waited_s / self.in_system_s if self.in_system_s else 0.0
+
+
+def shape_of(plan: StepPlan) -> StepShape:
+    """Return the work of a planned step."""
+    return StepShape(
+        tokens=sum(c.tokens for c in plan.chunks),
+        logit_rows=sum(c.samples for c in plan.chunks),
+        kv_read_tokens=sum(c.start + c.tokens for c in plan.chunks),
+        attention_pairs=sum(
+            c.tokens * c.start + c.tokens * (c.tokens + 1) // 2 for c in plan.chunks
+        ),
+    )
+
+
+class _Clients:
+    """Feeds requests as they arrive."""
+
+    def __init__(self, load: Load) -> None:
+        self.load = load
+        self.arrived: dict[int, float] = {}
+        self._next = 0
+        self._due: list[tuple[float, int]] = []
+        if load.concurrency is None:
+            self._due = [(r[0], i) for i, r in enumerate(load.requests)]
+            heapq.heapify(self._due)
+        else:
+            for _ in range(load.concurrency):
+                self.send(0.0)
+
+    def send(self, now: float) -> None:
+        """A client of a closed loop sends its next request."""
+        if self.load.concurrency is not None and self._next < len(self.load.requests):
+            heapq.heappush(self._due, (now, self._next))
+            self._next += 1
+
+    def arrive(self, now: float, scheduler: Scheduler) -> None:
+        """Queue what is due."""
+        while self._due and self._due[0][0] <= now:
+            at, index = heapq.heappop(self._due)
+            self.arrived[index] = at
+            _, inputs, outputs = self.load.requests[index]
+            scheduler.add(index, inputs, outputs)
+
+    @property
+    def next_at(self) -> float | None:
+        """When the next request comes."""
+        return self._due[0][0] if self._due else None
+
+
+def simulate(load: Load, config: SchedulerConfig, cost: CostModel, overhead: Overhead) -> Simulated:
+    """Simulate a load to its end.
+
+    Raises ValueError where a request could never run within `config`.
+    """
+    scheduler, clients, result = Scheduler(config), _Clients(load), Simulated()
+    first: dict[int, float] = {}
+    now = 0.0
+    while True:
+        clients.arrive(now, scheduler)
+        plan = scheduler.schedule()
+        if not plan.chunks:
+            if clients.next_at is None:
+                break
+            now = clients.next_at
+            continue
+        seconds = _step_seconds(plan, cost, overhead, result)
+        _account_queue(plan, scheduler, seconds, result)
+        now += seconds
+        for chunk in plan.chunks:
+            if chunk.samples:
+                result.output_tokens += 1
+                first.setdefault(chunk.request, now)
+        for index in scheduler.complete(plan):
+            _finish(result, clients, index, first[index], now)
+    result.duration_s = now - min(clients.arrived.values(), default=0.0)
+    return result
+
+
+def _step_seconds(plan: StepPlan, cost: CostModel, o: Overhead, result: Simulated) -> float:
+    time = cost.step_time(shape_of(plan))
+    prompt = sum(c.tokens for c in plan.chunks if c.is_prefill)
+    rest = o.per_step + o.per_request * len(plan.chunks) + o.per_token * prompt
+    for part, seconds in (
+        ("bandwidth", time.weights + time.kv),
+        ("compute", time.compute),
+        ("interconnect", time.communication),
+    ):
+        result.parts[part] = result.parts.get(part, 0.0) + seconds
+    return max(time.floor + rest, 1e-9)
+
+
+def _account_queue(plan: StepPlan, scheduler: Scheduler, seconds: float, result: Simulated) -> None:
+    result.waited_s += scheduler.waiting * seconds
+    result.in_system_s += scheduler.in_flight * seconds
+    if scheduler.waiting and plan.blocked_by is not None:
+        so_far = result.blocked.get(plan.blocked_by, 0.0)
+        result.blocked[plan.blocked_by] = so_far + seconds
+
+
+def _finish(result: Simulated, clients: _Clients, index: int, first_s: float, now: float) -> None:
+    result.ttft_s.append(first_s - clients.arrived[index])
+    outputs = clients.load.requests[index][2]
+    if outputs > 1:
+        result.tpot_s.append((now - first_s) / (outputs - 1))
+    clients.send(now)
+
+
+def steps_needed(requests: Sequence[tuple[float, int, int]], batch: int) -> float:
+    """Estimate how many steps a simulation takes."""
+    return sum(outputs for _, _, outputs in requests) / max(1, batch)

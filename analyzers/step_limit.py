@@ -1,0 +1,101 @@
+"""What limits a served step: the largest part of its budget, if it is large enough and clear."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from stallscope.analyzers.result import BudgetPart, PhaseBudget
+from stallscope.analyzers.thresholds import Thresholds
+
+CLASS_PARTS: Mapping[str, tuple[str, ...]] = {
+    "bandwidth": ("weights", "kv"),
+    "compute": ("compute",),
+    "host": ("host",),
+    "interconnect": ("communication", "transfer"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A class with the share that won and the next; `between` when it stays undetermined.
+
+    `quality` rates the evidence the decision used, 0 to 1; `reason` is a clause for the sentence.
+    """
+
+    bottleneck: str
+    share: float
+    next_share: float
+    next_class: str | None
+    unexplained: float
+    quality: float
+    reason: str
+    between: tuple[str, ...] = ()
+    cap: float = 0.99  # the most confidence this kind of evidence allows
+
+
+# Evidence quality by provenance (DESIGN: measured 1.0, bound 0.8, derived 0.7, estimated 0.4). An
+# estimate resting on linears timed at the run's own shapes is arithmetic on measured values.
+QUALITY: Mapping[str, float] = {"measured": 1.0, "bound": 0.8, "derived": 0.7, "estimated": 0.4}
+
+
+def part_share(budget: PhaseBudget, *parts: str) -> float:
+    """Return the share of a phase's time under some parts."""
+    return sum(p.share for p in budget.budget if p.part in parts)
+
+
+def _quality(budget: PhaseBudget, bottleneck: str) -> float:
+    used = [p for p in budget.budget if p.part in CLASS_PARTS[bottleneck] and p.time_s > 0]
+    weight = sum(p.time_s for p in used)
+    return (
+        sum(_part_quality(p) * p.time_s for p in used) / weight if weight else QUALITY["estimated"]
+    )
+
+
+def _part_quality(part: BudgetPart) -> float:
+    if part.provenance == "estimated" and part.source.startswith("linears probed"):
+        return QUALITY["derived"]
+    return QUALITY[part.provenance]
+
+
+def _is_model_error(budget: PhaseBudget, t: Thresholds) -> bool:
+    return part_share(budget, "unexplained") < t.model_error
+
+
+def limit_of_budget(budget: PhaseBudget, t: Thresholds) -> Decision:
+    """Decide from a step budget; `unexplained` never competes.
+
+    The largest class must reach `limit_share` of the step and `limit_margin` times the next. A
+    floor above the measured step is an error of the model: it blocks bandwidth and compute.
+    """
+    shares = {c: part_share(budget, *parts) for c, parts in CLASS_PARTS.items()}
+    ranked = sorted(shares.items(), key=lambda item: (-item[1], item[0]))
+    (first, share), (second, next_share) = ranked[0], ranked[1]
+    unexplained = part_share(budget, "unexplained")
+    what = f"{_parts_text(first)} {share:.0%} of step time"
+    if _is_model_error(budget, t) and first in ("bandwidth", "compute"):
+        reason = f"the cost model's floor is {-unexplained:.0%} above the measured step"
+        return Decision(
+            "undetermined", share, next_share, None, unexplained, QUALITY["estimated"], reason
+        )
+    quality = _quality(budget, first)
+    if share >= t.limit_share and share >= t.limit_margin * next_share:
+        after = second if next_share > 0.05 else None
+        return Decision(first, share, next_share, after, unexplained, quality, what)
+    if share < t.limit_share:
+        reason = f"the largest known part is {what}; {unexplained:.0%} is unexplained"
+        # Launch gaps hide in the unexplained, so host stays a candidate while that is large.
+        between = (first, "host") if first != "host" else (first, second)
+    else:
+        reason = f"{what} and {_parts_text(second)} {next_share:.0%} are too close to call"
+        between = (first, second)
+    return Decision("undetermined", share, next_share, None, unexplained, quality, reason, between)
+
+
+def _parts_text(bottleneck: str) -> str:
+    return {
+        "bandwidth": "reading weights and KV takes",
+        "compute": "arithmetic takes",
+        "host": "the host takes",
+        "interconnect": "communication and transfer take",
+    }[bottleneck]

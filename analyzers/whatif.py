@@ -1,0 +1,174 @@
+"""What lifting a limit would buy: the simulated change, applied to what was measured."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from stallscope.analyzers.admission import LIMIT_CLASS
+from stallscope.analyzers.arithmetic import kv_bytes_per_token
+from stallscope.analyzers.budget import StepCost
+from stallscope.analyzers.result import Gain
+from stallscope.analyzers.roofline import CostModel
+from stallscope.analyzers.schedule import SchedulerConfig
+from stallscope.analyzers.simulate import Load, Overhead, Simulated, simulate, steps_needed
+from stallscope.analyzers.thresholds import Thresholds
+from stallscope.profiler.capture import Capture
+
+_MAX_STEPS = 20_000  # a simulation longer than this uses the first requests only
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """The gain from one change and the limit that binds after it."""
+
+    gain: Gain
+    next_limit: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A run as the simulator sees it: load, limits, cost, and two ways to extrapolate overhead.
+
+    Where the run held one batch size only, nothing observed tells how overhead grows with the
+    batch: `low` keeps it per step, `high` lets it grow with the requests. Else both are the fit.
+    """
+
+    load: Load
+    config: SchedulerConfig
+    cost: CostModel
+    low: Overhead
+    high: Overhead
+    measured_tokens_per_s: float
+
+
+def _fit_overhead(costs: Sequence[StepCost]) -> tuple[Overhead, Overhead]:
+    decode = [c for c in costs if c.step.phase == "decode"]
+    prompt = [c for c in costs if c.step.prefill_tokens]
+    batches = np.array([c.step.decode_requests for c in decode], dtype=float)
+    rest = np.array([_rest_s(c) for c in decode])
+    if len(decode) and batches.max() >= 2 * batches.min():
+        slope = max(0.0, float(np.polyfit(batches, rest, 1)[0]))
+        low = high = Overhead(float(np.mean(rest)) - slope * float(np.mean(batches)), slope)
+    elif len(decode):
+        mean = float(np.mean(rest))
+        low, high = Overhead(mean), Overhead(0.0, mean / float(np.mean(batches)))
+    else:
+        low = high = Overhead()
+    return _with_prompt(low, prompt), _with_prompt(high, prompt)
+
+
+def _with_prompt(overhead: Overhead, prompt: Sequence[StepCost]) -> Overhead:
+    """Give what the steps with prompts leave beyond the decode overhead to their tokens."""
+    tokens = sum(c.step.prefill_tokens for c in prompt)
+    if not tokens:
+        return overhead
+    explained = (
+        overhead.per_step
+        + overhead.per_request * (c.step.decode_requests + c.step.prefill_requests)
+        for c in prompt
+    )
+    left = math.fsum(_rest_s(c) for c in prompt) - math.fsum(explained)
+    return dataclasses.replace(overhead, per_token=max(0.0, left / tokens))
+
+
+def _rest_s(cost: StepCost) -> float:
+    """Seconds of a step outside its floor."""
+    return cost.time_s - sum((cost.floor or {}).values())
+
+
+def _config(capture: Capture, cost: CostModel) -> SchedulerConfig | None:
+    subject = capture.subject
+    totals = [s.kv_total_bytes for s in capture.steps if s.kv_total_bytes]
+    budget = max(totals, default=subject.kv_budget_bytes)
+    if subject.max_num_seqs is None or subject.max_num_batched_tokens is None or not budget:
+        return None
+    block = subject.block_size or 16
+    per_block = block * kv_bytes_per_token(cost.spec, cost.kv_dtype)
+    return SchedulerConfig(
+        max_num_seqs=subject.max_num_seqs,
+        max_num_batched_tokens=subject.max_num_batched_tokens,
+        num_blocks=max(1, budget // per_block),
+        block_size=block,
+        chunked_prefill=subject.chunked_prefill is not False,
+    )
+
+
+def _load(capture: Capture) -> Load:
+    origin = min(r.arrival_ns for r in capture.requests)
+    rows = [
+        ((r.arrival_ns - origin) * 1e-9, r.input_tokens, r.output_tokens)
+        for r in sorted(capture.requests, key=lambda r: (r.arrival_ns, r.id))
+        if r.output_tokens > 0
+    ]
+    while len(rows) > 1 and steps_needed(rows, capture.subject.max_num_seqs or 1) > _MAX_STEPS:
+        rows = rows[: len(rows) // 2]
+    return Load(tuple(rows), capture.subject.concurrency)
+
+
+def build_replay(
+    capture: Capture, costs: Sequence[StepCost], cost: CostModel | None, tokens_per_s: float | None
+) -> Replay | None:
+    """Set the simulator up from a run; None where requests, limits or the budget are not known."""
+    if cost is None or not capture.requests or not tokens_per_s:
+        return None
+    config = _config(capture, cost)
+    if config is None or not costs or any(c.floor is None for c in costs):
+        return None
+    load = _load(capture)
+    if not load.requests:
+        return None
+    low, high = _fit_overhead(costs)
+    return Replay(load, config, cost, low, high, tokens_per_s)
+
+
+def _next_limit(result: Simulated, t: Thresholds) -> str | None:
+    if result.queued_share >= t.queue_wait_share and result.blocked:
+        return LIMIT_CLASS[max(sorted(result.blocked), key=result.blocked.__getitem__)]
+    return max(sorted(result.parts), key=result.parts.__getitem__) if result.parts else None
+
+
+def try_config(replay: Replay, config: SchedulerConfig, t: Thresholds) -> WhatIf | None:
+    """Simulate the run as it was and under other limits; the ratio moves the measured rate.
+
+    The error is the larger of how far the simulated run is from the measured one and half the
+    spread between the two overhead models.
+    """
+    try:
+        pairs = [
+            (
+                simulate(replay.load, replay.config, replay.cost, overhead),
+                simulate(replay.load, config, replay.cost, overhead),
+            )
+            for overhead in (replay.low, replay.high)
+        ]
+    except ValueError:
+        return None
+    ratios = [after.output_tokens_per_s / before.output_tokens_per_s for before, after in pairs]
+    before = replay.measured_tokens_per_s
+    misses = [abs(b.output_tokens_per_s / before - 1.0) for b, _ in pairs]
+    ratio = statistics.fmean(ratios)
+    spread = (max(ratios) - min(ratios)) / 2 / ratio
+    gain = Gain("output_tokens_per_s", "tokens/s", before, before * ratio, max(spread, *misses))
+    return WhatIf(gain, _next_limit(pairs[0][1], t))
+
+
+def lift(replay: Replay, limit: str) -> SchedulerConfig:
+    """Return the limits with one lifted: as far as the load can use it."""
+    config = replay.config
+    if limit == "seqs":
+        return dataclasses.replace(config, max_num_seqs=max(config.max_num_seqs, _flight(replay)))
+    if limit == "kv":
+        longest = max(i + o for _, i, o in replay.load.requests)
+        most = config.blocks(longest) * min(_flight(replay), config.max_num_seqs)
+        return dataclasses.replace(config, num_blocks=max(config.num_blocks, most))
+    return dataclasses.replace(config, max_num_batched_tokens=4 * config.max_num_batched_tokens)
+
+
+def _flight(replay: Replay) -> int:
+    return min(replay.load.concurrency or len(replay.load.requests), len(replay.load.requests))
