@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stallscope.analyzers.step_limit import QUALITY, Decision
+from stallscope.analyzers.step.limit import QUALITY, Decision
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.evidence import NotObservable
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stallscope.analyzers.result import Window
-from stallscope.analyzers.step_limit import Decision
+from stallscope.analyzers.step.limit import Decision
 
 _GUESS = 0.35  # where evidence is worthless, a class named from three or four is about this sure
 

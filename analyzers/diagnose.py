@@ -6,28 +6,21 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stallscope.analyzers.budget import (
-    StepCost,
-    cost_steps,
-    measured_steps,
-    overall,
-    phase_budgets,
-)
-from stallscope.analyzers.calibration import NoCostModel, build_cost_model
 from stallscope.analyzers.chain import build_chain
 from stallscope.analyzers.checks import Checked, check
 from stallscope.analyzers.confidence import confidence
-from stallscope.analyzers.demand import UNKNOWN_DEMAND, Demand, Span, run_span
+from stallscope.analyzers.cost.calibration import NoCostModel, build_cost_model
+from stallscope.analyzers.cost.operator_table import operator_table
+from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.document import document_verdict
 from stallscope.analyzers.gaps import unobserved
 from stallscope.analyzers.judge import Judgement, judge
 from stallscope.analyzers.kv_life import DEFAULT_LENGTHS, allocated_rows, kv_rows, life_stages
-from stallscope.analyzers.latency import latencies, throughput
 from stallscope.analyzers.limits import limits_by_goal
+from stallscope.analyzers.load.demand import UNKNOWN_DEMAND, Demand, Span, run_span
+from stallscope.analyzers.load.latency import latencies, throughput
 from stallscope.analyzers.measures import all_measures
 from stallscope.analyzers.observe import rule_evidence
-from stallscope.analyzers.operator_table import operator_table
-from stallscope.analyzers.remedies import remedies_for, wont_help
 from stallscope.analyzers.result import (
     CaptureInfo,
     Diagnosis,
@@ -39,12 +32,19 @@ from stallscope.analyzers.result import (
     Verdict,
     Window,
 )
-from stallscope.analyzers.roofline import CostModel
 from stallscope.analyzers.rules import evaluate
 from stallscope.analyzers.sentences import verdict_sentence
 from stallscope.analyzers.series import build_series
+from stallscope.analyzers.step.budget import (
+    StepCost,
+    cost_steps,
+    measured_steps,
+    overall,
+    phase_budgets,
+)
 from stallscope.analyzers.thresholds import Thresholds
-from stallscope.analyzers.whatif import Replay, WhatIf, build_replay, lift, try_config
+from stallscope.analyzers.whatif.remedies import remedies_for, wont_help
+from stallscope.analyzers.whatif.replay import Replay, WhatIf, build_replay, lift, try_config
 from stallscope.analyzers.windows import judge_windows
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.evidence import Measure

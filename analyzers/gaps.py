@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stallscope.analyzers.budget import StepCost
 from stallscope.analyzers.result import RuleResult
 from stallscope.analyzers.rules import UNSEEN
+from stallscope.analyzers.step.budget import StepCost
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.evidence import NotObservable
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stallscope.analyzers.admission import LIMIT_CLASS, Admission, observe_admission
-from stallscope.analyzers.arithmetic import kv_bytes_per_token
-from stallscope.analyzers.budget import StepCost, overall, phase_budgets
-from stallscope.analyzers.clocks import clock_ratios, slow_clocks_explain
-from stallscope.analyzers.demand import (
+from stallscope.analyzers.cost.arithmetic import kv_bytes_per_token
+from stallscope.analyzers.cost.roofline import CostModel
+from stallscope.analyzers.load.admission import LIMIT_CLASS, Admission, observe_admission
+from stallscope.analyzers.load.demand import (
     Demand,
     Span,
     classify_load,
     is_client_limited,
     observe_demand,
 )
-from stallscope.analyzers.indicators import limit_without_budget
 from stallscope.analyzers.result import PhaseBudget
-from stallscope.analyzers.roofline import CostModel
-from stallscope.analyzers.step_limit import QUALITY, Decision, limit_of_budget
+from stallscope.analyzers.step.budget import StepCost, overall, phase_budgets
+from stallscope.analyzers.step.clocks import clock_ratios, slow_clocks_explain
+from stallscope.analyzers.step.indicators import limit_without_budget
+from stallscope.analyzers.step.limit import QUALITY, Decision, limit_of_budget
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.profiler.capture import Capture
 

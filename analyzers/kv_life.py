@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stallscope.analyzers.arithmetic import kv_bytes_per_token
+from stallscope.analyzers.cost.arithmetic import kv_bytes_per_token
 from stallscope.analyzers.result import KvRow, LifeStage
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.spec import ModelSpec

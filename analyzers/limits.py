@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stallscope.analyzers.budget import StepCost, phase_budget
+from stallscope.analyzers.cost.roofline import CostModel
+from stallscope.analyzers.cost.work import of_phases
 from stallscope.analyzers.judge import Judgement, step_decision
 from stallscope.analyzers.result import Limits
-from stallscope.analyzers.roofline import CostModel
+from stallscope.analyzers.step.budget import StepCost, phase_budget
 from stallscope.analyzers.thresholds import Thresholds
-from stallscope.analyzers.work import of_phases
 from stallscope.profiler.capture import Capture
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from stallscope.analyzers.admission import Admission
-from stallscope.analyzers.arithmetic import ffn_share, kv_bytes_per_token, step_weight_bytes
-from stallscope.analyzers.budget import StepCost
-from stallscope.analyzers.demand import Demand
-from stallscope.analyzers.roofline import CostModel
-from stallscope.analyzers.work import mbu, mfu, of_phases, work_of
+from stallscope.analyzers.cost.arithmetic import ffn_share, kv_bytes_per_token, step_weight_bytes
+from stallscope.analyzers.cost.roofline import CostModel
+from stallscope.analyzers.cost.work import mbu, mfu, of_phases, work_of
+from stallscope.analyzers.load.admission import Admission
+from stallscope.analyzers.load.demand import Demand
+from stallscope.analyzers.step.budget import StepCost
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.evidence import Measure
 

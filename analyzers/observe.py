@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stallscope.analyzers import decode_share
-from stallscope.analyzers.budget import StepCost
-from stallscope.analyzers.demand import Demand, Span, union_ns
+from stallscope.analyzers.cost.roofline import CostModel
+from stallscope.analyzers.cost.work import mbu, mfu, of_phases, work_of
+from stallscope.analyzers.load.demand import Demand, Span, union_ns
 from stallscope.analyzers.quantities import (
     DRAM_THROUGHPUT,
     GPU_BUSY,
@@ -14,9 +14,9 @@ from stallscope.analyzers.quantities import (
     observe,
     samples_of,
 )
-from stallscope.analyzers.roofline import CostModel
 from stallscope.analyzers.rules import RuleEvidence
-from stallscope.analyzers.work import mbu, mfu, of_phases, work_of
+from stallscope.analyzers.step import decode_share
+from stallscope.analyzers.step.budget import StepCost
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.evidence import Measure
 

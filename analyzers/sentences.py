@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from stallscope.analyzers.judge import Judgement
 from stallscope.analyzers.result import Gain
 from stallscope.analyzers.thresholds import Thresholds
-from stallscope.analyzers.whatif import WhatIf
+from stallscope.analyzers.whatif.replay import WhatIf
 from stallscope.profiler.evidence import Measure
 
 _UNKNOWN_LOAD = "no request or queue was recorded"

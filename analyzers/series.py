@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stallscope.analyzers.budget import StepCost
+from stallscope.analyzers.cost.roofline import CostModel
+from stallscope.analyzers.cost.work import of_phases, work_of
 from stallscope.analyzers.result import Roofline, RooflinePoint, Series, StepPoint
-from stallscope.analyzers.roofline import CostModel
-from stallscope.analyzers.work import of_phases, work_of
+from stallscope.analyzers.step.budget import StepCost
 
 MAX_POINTS = 5000
 

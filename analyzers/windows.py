@@ -5,11 +5,11 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from stallscope.analyzers.budget import StepCost
-from stallscope.analyzers.demand import Span
+from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.judge import judge
+from stallscope.analyzers.load.demand import Span
 from stallscope.analyzers.result import Window
-from stallscope.analyzers.roofline import CostModel
+from stallscope.analyzers.step.budget import StepCost
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.profiler.capture import Capture
 

@@ -10,7 +10,7 @@ from stallscope.analyzers.quantities import (
     is_below,
     observe,
 )
-from stallscope.analyzers.step_limit import Decision
+from stallscope.analyzers.step.limit import Decision
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.profiler.capture import Capture
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 
-from stallscope.analyzers.arithmetic import step_weight_bytes
+from stallscope.analyzers.cost.arithmetic import step_weight_bytes
+from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.result import Gain, PhaseBudget, Remedy, WontHelp
-from stallscope.analyzers.roofline import CostModel
-from stallscope.analyzers.step_limit import part_share
+from stallscope.analyzers.step.limit import part_share
 from stallscope.analyzers.thresholds import Thresholds
-from stallscope.analyzers.whatif import Replay, WhatIf, lift, try_config
+from stallscope.analyzers.whatif.replay import Replay, WhatIf, lift, try_config
 
 
 def _capacity(replay: Replay | None, t: Thresholds) -> list[Remedy]:

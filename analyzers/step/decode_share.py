@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stallscope.analyzers.budget import StepCost, step_shape
-from stallscope.analyzers.operators import StepShape
-from stallscope.analyzers.roofline import CostModel
+from stallscope.analyzers.cost.operators import StepShape
+from stallscope.analyzers.cost.roofline import CostModel
+from stallscope.analyzers.step.budget import StepCost, step_shape
 from stallscope.profiler.capture import Capture, Step
 from stallscope.profiler.evidence import Measure
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stallscope.analyzers.arithmetic import BLOCK_LINEARS, linear_shape, linear_weight_bytes
+from stallscope.analyzers.cost.arithmetic import BLOCK_LINEARS, linear_shape, linear_weight_bytes
 from stallscope.profiler.spec import DTYPE_BYTES, ModelSpec
 
 # Which linears an engine runs as one matrix product; times are measured per group.

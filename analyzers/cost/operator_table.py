@@ -5,11 +5,11 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from stallscope.analyzers.budget import StepCost, step_shape
-from stallscope.analyzers.operators import StepShape
+from stallscope.analyzers.cost.operators import StepShape
+from stallscope.analyzers.cost.roofline import CostModel
+from stallscope.analyzers.cost.work import of_phases
 from stallscope.analyzers.result import OperatorRow
-from stallscope.analyzers.roofline import CostModel
-from stallscope.analyzers.work import of_phases
+from stallscope.analyzers.step.budget import StepCost, step_shape
 
 
 def operator_rows(phase: str, cost: CostModel, shape: StepShape) -> tuple[OperatorRow, ...]:

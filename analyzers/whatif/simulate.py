@@ -6,8 +6,8 @@ import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from stallscope.analyzers.operators import StepShape
-from stallscope.analyzers.roofline import CostModel
+from stallscope.analyzers.cost.operators import StepShape
+from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.schedule import Scheduler, SchedulerConfig, StepPlan
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from stallscope.analyzers.operators import (
+from stallscope.analyzers.cost.operators import (
     Operator,
     StepShape,
     activation_bytes_per_element,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from stallscope.analyzers.quantities import samples_of
 from stallscope.analyzers.result import PhaseBudget
-from stallscope.analyzers.step_limit import part_share
+from stallscope.analyzers.step.limit import part_share
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.profiler.capture import Capture
 

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stallscope.analyzers.admission import LIMIT_CLASS
-from stallscope.analyzers.arithmetic import kv_bytes_per_token
-from stallscope.analyzers.budget import StepCost
+from stallscope.analyzers.cost.arithmetic import kv_bytes_per_token
+from stallscope.analyzers.cost.roofline import CostModel
+from stallscope.analyzers.load.admission import LIMIT_CLASS
 from stallscope.analyzers.result import Gain
-from stallscope.analyzers.roofline import CostModel
 from stallscope.analyzers.schedule import SchedulerConfig
-from stallscope.analyzers.simulate import Load, Overhead, Simulated, simulate, steps_needed
+from stallscope.analyzers.step.budget import StepCost
 from stallscope.analyzers.thresholds import Thresholds
+from stallscope.analyzers.whatif.simulate import Load, Overhead, Simulated, simulate, steps_needed
 from stallscope.profiler.capture import Capture
 
 _MAX_STEPS = 20_000  # a simulation longer than this uses the first requests only

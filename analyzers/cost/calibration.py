@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from stallscope.analyzers.roofline import CostModel, Machine
+from stallscope.analyzers.cost.roofline import CostModel, Machine
 from stallscope.profiler.capture import Capture, Event
 from stallscope.profiler.spec import Subject
 

@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from stallscope.analyzers.arithmetic import step_weight_bytes
-from stallscope.analyzers.budget import StepCost, step_shape
-from stallscope.analyzers.operators import StepShape, step_operators
-from stallscope.analyzers.roofline import CostModel
+from stallscope.analyzers.cost.arithmetic import step_weight_bytes
+from stallscope.analyzers.cost.operators import StepShape, step_operators
+from stallscope.analyzers.cost.roofline import CostModel
+from stallscope.analyzers.step.budget import StepCost, step_shape
 from stallscope.profiler.evidence import Measure
 
 

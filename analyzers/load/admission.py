@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stallscope.analyzers.demand import Span, gauges
+from stallscope.analyzers.load.demand import Span, gauges
 from stallscope.profiler.capture import Capture, EngineSample, Step
 from stallscope.profiler.evidence import Provenance
 from stallscope.profiler.spec import Subject

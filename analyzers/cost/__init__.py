@@ -1,0 +1,1 @@
+"""The cost model: exact counts, operators, roofline, and the machine a run was on."""

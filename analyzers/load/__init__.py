@@ -1,0 +1,1 @@
+"""What was asked of the engine, what held it back, and the latencies that followed."""

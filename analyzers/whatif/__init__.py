@@ -1,0 +1,1 @@
+"""What another setting would have done, by the engine's own scheduler on the cost model."""
