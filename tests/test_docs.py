@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from stallscope.analyzers.measures import MEASURES
 from stallscope.analyzers.result import CLASSES, LOADS, PARTS
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.app import app
@@ -29,6 +30,12 @@ def test_capture_tables_are_those_of_the_file() -> None:
     }
     written = {t.name: [column.name for column in t.columns] for t in TABLES.values()}
     assert described == written | {"meta": ["key", "value_json"]}
+
+
+def test_measure_names_are_the_closed_list() -> None:
+    section = page("docs/metrics.md").split("## Measure names")[1]
+    rows = re.findall(r"^\| `(\w+)` \| (\S+) \| (.+) \|$", section, re.M)
+    assert rows == [(name, unit, meaning) for name, (unit, meaning) in MEASURES.items()]
 
 
 def test_every_threshold_is_explained_with_its_default() -> None:
