@@ -51,11 +51,25 @@ def _reader_findings(capture: Capture) -> tuple[Decision | None, tuple[str, ...]
     return decision, tuple(notes)
 
 
+def _drift(capture: Capture) -> str:
+    """Say by how much each probe moved."""
+    seen: dict[str, dict[str, float]] = {}
+    for event in capture.events:
+        if event.kind == "probe" and event.data.get("when") in ("before", "after"):
+            seen.setdefault(event.data["probe"], {})[event.data["when"]] = event.data["value"]
+    moved = [
+        f"{name} {pair['after'] / pair['before'] - 1:+.0%}"
+        for name, pair in seen.items()
+        if len(pair) == 2 and pair["before"]
+    ]
+    return f" ({', '.join(moved)})" if moved else ""
+
+
 def _flag_notes(capture: Capture) -> list[str]:
     flags = capture.meta.get("flags") or {}
     notes = []
     if "unstable" in flags:
-        notes.append(f"The machine's speed changed during the run: {flags['unstable']}.")
+        notes.append(f"Unstable machine: its probes before and after the run differ{_drift(capture)}.")
     if "interrupted" in flags:
         notes.append("The run was interrupted before its workload was done.")
     gaps = [e for e in capture.events if e.kind == "gap"]

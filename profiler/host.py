@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 import platform
-from importlib import metadata
+
+from stallscope import __version__
 
 
 def tool_facts() -> dict[str, str]:
     """Return this program's name and version."""
-    try:
-        version = metadata.version("stallscope")
-    except metadata.PackageNotFoundError:  # run from a checkout that was not installed
-        version = "unknown"
-    return {"name": "stallscope", "version": version}
+    return {"name": "stallscope", "version": __version__}
 
 
 def host_facts() -> dict[str, str | int | None]:

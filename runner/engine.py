@@ -82,8 +82,7 @@ class Engine:
             record_oom(log.recorder, failure)
             log.failed()
             return Outcome(self._finished, out_of_memory=True)
-        except Exception as error:
-            log.recorder.note_error(error)
+        except Exception:
             log.failed()
             raise
         return Outcome(self._finished)

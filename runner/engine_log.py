@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from stallscope.analyzers.schedule import Scheduler, SchedulerConfig, StepPlan
 from stallscope.profiler.engine_sampler import EngineState
 from stallscope.profiler.recorder import Recorder
+from stallscope.runner.probe_rows import StepTimes
 from stallscope.runner.request_life import RequestLife
 from stallscope.runner.step_row import Span, context, step_row
 
@@ -24,6 +25,7 @@ class EngineLog:
     ) -> None:
         self.recorder = recorder
         self.warmup = warmup
+        self.step_times = StepTimes()
         self._blocks = config.blocks
         self._token_bytes = token_bytes
         self._block_bytes = config.block_size * token_bytes
@@ -55,8 +57,9 @@ class EngineLog:
 
     def executed(self, plan: StepPlan, state: EngineState, span: Span) -> None:
         """Write the step's row and what it put into and read from the KV cache."""
-        step = self.recorder.next_step_id()
-        self.recorder.add(step_row(step, plan, state, span, warmup=self.warmup))
+        step = step_row(self.recorder.next_step_id(), plan, state, span, warmup=self.warmup)
+        self.recorder.add(step)
+        self.step_times.add(step)
         decodes = [chunk for chunk in plan.chunks if not chunk.is_prefill]
         for chunk in plan.chunks:
             self._lives[chunk.request].cached = context(chunk)
