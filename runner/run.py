@@ -1,0 +1,71 @@
+"""Run a model under instrumentation and leave a capture: `stallscope run` below its options."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stallscope.errors import CaptureError, InputError, MissingDependency, UsageError
+from stallscope.profiler.recorder import Recorder
+from stallscope.runner.devices import choose_device
+from stallscope.runner.engine import Hooks
+from stallscope.runner.job import prepare
+from stallscope.runner.machine import device_memory_bytes
+from stallscope.runner.options import RunOptions
+
+if TYPE_CHECKING:
+    from stallscope.runner.session import Session
+
+__all__ = ["RunOptions", "run"]
+
+
+def run(
+    options: RunOptions,
+    *,
+    progress: Callable[[str], None] | None = None,
+    hooks: Hooks | None = None,
+) -> Path:
+    """Run, record, and return the capture's path.
+
+    Memory that is refused ends the run early but not in an error: the capture tells. An interrupt
+    leaves what ran, flagged `interrupted`, and passes on. Raises UsageError or InputError before
+    any work for options that cannot be met.
+    """
+    job = prepare(options)
+    # torch's allocator reads it once; without huge pages the CPU reads memory a third slower.
+    os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
+    try:
+        device = choose_device(options.device)
+        from stallscope.runner.session import Session
+    except ModuleNotFoundError as error:
+        raise MissingDependency(error.name or "torch", extra="runner") from None
+    config = job.scheduler_config(device_memory_bytes(device)[1])
+    hooks = replace(hooks or Hooks(), progress=progress)
+    recorder = Recorder(options.capture, clock=hooks.clock, force=options.force)
+    _record(Session(job, config, recorder, device, hooks))
+    return options.capture
+
+
+def _record(session: Session) -> None:
+    recorder = session.recorder
+    try:
+        flags = session.execute()
+    except KeyboardInterrupt:
+        recorder.set_meta("flags", ["interrupted"])
+        recorder.close()
+        raise
+    except (InputError, UsageError):  # weights that do not fit: nothing ran, so nothing is left
+        recorder.close()
+        session.job.options.capture.unlink(missing_ok=True)
+        raise
+    except BaseException as error:
+        with suppress(CaptureError):  # the first error is the one to see
+            recorder.note_error(error)
+            recorder.close()
+        raise
+    recorder.set_meta("flags", flags)
+    recorder.close()

@@ -1,0 +1,160 @@
+"""One instrumented run from the first probe to the last."""
+
+from __future__ import annotations
+
+import gc
+from dataclasses import dataclass
+
+from stallscope.analyzers.schedule import Scheduler, SchedulerConfig
+from stallscope.profiler.recorder import Recorder
+from stallscope.profiler.spec import Subject
+from stallscope.runner.calibration import (
+    Readings,
+    describe_device,
+    is_unstable,
+    record_unprobed,
+    take_readings,
+)
+from stallscope.runner.decoder import Decoder, build_decoder
+from stallscope.runner.engine import Engine, Generation, Hooks, record_oom
+from stallscope.runner.engine_log import EngineLog
+from stallscope.runner.executor import TorchExecutor
+from stallscope.runner.job import Job, describe
+from stallscope.runner.kv_pool import KvPool
+from stallscope.runner.out_of_memory import AllocationFailed, out_of_memory
+from stallscope.runner.probe_linears import LinearProber
+from stallscope.runner.probe_rows import StepTimes, grid_rows, observed_rows
+from stallscope.runner.room import check_room, weight_bytes
+from stallscope.runner.token_sampling import Sampling
+from stallscope.runner.workload import ClosedLoop, RequestSize
+
+WARMUP_OUTPUT_TOKENS = 4
+# Timing the linears takes this share of the run's own time, within these limits.
+PROBE_SHARE = 0.25
+PROBE_LEAST_S = 1.0
+PROBE_MOST_S = 6.0
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Executes a job; everything it sees goes to the recorder."""
+
+    job: Job
+    config: SchedulerConfig
+    recorder: Recorder
+    device: str
+    hooks: Hooks
+
+    def execute(self) -> tuple[str, ...]:
+        """Probe, run, probe again; return the run's flags."""
+        self._tell("probing the machine's bandwidth and arithmetic")
+        before = take_readings(self.job, self.device, self.recorder, "before")
+        self._describe(before)
+        try:
+            self._run()
+        except AllocationFailed as failure:
+            record_oom(self.recorder, failure)
+        gc.collect()
+        self._tell("probing the machine again")
+        after = take_readings(self.job, self.device, self.recorder, "after")
+        self._describe(before, after)
+        return ("unstable",) if is_unstable(r for r in (before, after) if r is not None) else ()
+
+    def _run(self) -> None:
+        decoder, pool = self._load()
+        options = self.job.options
+        sampling = Sampling(options.temperature, options.top_k, options.top_p, options.seed)
+        executor = TorchExecutor(decoder, pool, sampling)
+        engine = Engine(
+            Scheduler(self.config),
+            executor,
+            generation=Generation(self.job.spec.vocab_size, options.seed, frozenset(options.eos)),
+            hooks=self.hooks,
+        )
+        if not self._warm_up(engine, executor.kv_bytes_per_token):
+            return
+        self._tell(f"running {describe(self.job)}")
+        log = EngineLog(self.recorder, self.config, token_bytes=executor.kv_bytes_per_token)
+        outcome = engine.run(self.job.load, log)
+        if not outcome.out_of_memory:
+            self._probe_linears(decoder, log.step_times)
+
+    def _load(self) -> tuple[Decoder, KvPool]:
+        job, spec = self.job, self.job.spec
+        size = weight_bytes(spec, job.options.dtype)
+        self._tell(f"building {spec.name} in {job.options.dtype} ({size / 1e9:.2f} GB)")
+        check_room("weights", size, self.device)
+        decoder = build_decoder(
+            spec,
+            dtype=job.options.dtype,
+            device=self.device,
+            folder=job.weights,
+            seed=job.options.seed,
+        )
+        check_room("kv", self.config.num_blocks * job.block_bytes, self.device)
+        config = self.config
+        pool = KvPool(spec, config.num_blocks, config.block_size, job.kv_dtype, self.device)
+        return decoder, pool
+
+    def _warm_up(self, engine: Engine, token_bytes: int) -> bool:
+        """Run a few requests of the load; return whether there was memory for them."""
+        count = self.job.options.warmup
+        self._tell("warming up")
+        given = self.job.load.sizes
+        sizes = [
+            RequestSize(size.input_tokens, min(size.output_tokens, WARMUP_OUTPUT_TOKENS))
+            for size in (given[i % len(given)] for i in range(count))
+        ]
+        load = ClosedLoop(sizes, min(count, self.job.concurrency))
+        log = EngineLog(self.recorder, self.config, token_bytes=token_bytes, warmup=True)
+        return not engine.run(load, log).out_of_memory
+
+    def _probe_linears(self, decoder: Decoder, times: StepTimes) -> None:
+        self._tell("timing the model's linears at the run's batch sizes")
+        observed = observed_rows(times)
+        kinds = (*observed, *grid_rows(observed, self.job.concurrency))
+        budget_s = PROBE_SHARE * sum(times.seconds.values())
+        budget_s = min(max(budget_s, PROBE_LEAST_S), PROBE_MOST_S)
+        prober = LinearProber(
+            self.job.spec, decoder.linears(), dtype=decoder.dtype, device=self.device
+        )
+        try:
+            with out_of_memory("probe"):
+                probes = prober.probe(kinds, budget_s=budget_s)
+        except AllocationFailed as failure:
+            record_unprobed(self.recorder, "the linears' own times", failure)
+            return
+        for probe in probes:
+            self.recorder.event(
+                "probe",
+                probe="linear",
+                op=probe.op,
+                rows=probe.rows,
+                time_s=probe.time_s,
+                instances=probe.instances,
+            )
+
+    def _describe(self, *readings: Readings | None) -> None:
+        options = self.job.options
+        taken = tuple(r for r in readings if r is not None)
+        self.recorder.set_subject(
+            Subject(
+                model=self.job.spec,
+                device=describe_device(self.job, self.device, taken),
+                dtype=options.dtype,
+                kv_dtype=self.job.kv_dtype,
+                engine=options.engine,
+                workload=describe(self.job),
+                max_num_seqs=self.config.max_num_seqs,
+                max_num_batched_tokens=self.config.max_num_batched_tokens,
+                chunked_prefill=self.config.chunked_prefill,
+                kv_budget_bytes=self.config.num_blocks * self.job.block_bytes,
+                block_size=self.config.block_size,
+                concurrency=options.concurrency,
+                rate_per_s=options.rate,
+            )
+        )
+
+    def _tell(self, text: str) -> None:
+        if self.hooks.progress is not None:
+            self.hooks.progress(text)
