@@ -69,7 +69,9 @@ def _flag_notes(capture: Capture) -> list[str]:
     flags = capture.meta.get("flags") or {}
     notes = []
     if "unstable" in flags:
-        notes.append(f"Unstable machine: its probes before and after the run differ{_drift(capture)}.")
+        notes.append(
+            f"Unstable machine: its probes before and after the run differ{_drift(capture)}."
+        )
     if "interrupted" in flags:
         notes.append("The run was interrupted before its workload was done.")
     gaps = [e for e in capture.events if e.kind == "gap"]

@@ -153,7 +153,7 @@ class OperatorRow:
     """An operator in one phase, per layer or per step: the document's lost table of section 3.1.
 
     `intensity` is FLOP per byte; `bound` is "compute" or "memory"; `time_s` its roofline time for
-    all its instances in a step.
+    all its instances in a step; both are None without a device.
     """
 
     phase: str
@@ -162,8 +162,8 @@ class OperatorRow:
     flops: float
     bytes: float
     intensity: float
-    bound: str
-    time_s: float
+    bound: str | None
+    time_s: float | None
 
 
 @dataclass(frozen=True, slots=True)

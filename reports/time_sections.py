@@ -158,8 +158,8 @@ def _operator(row: OperatorRow) -> tuple[str, ...]:
         fmt.si(row.flops, "FLOP"),
         fmt.si(row.bytes, "B"),
         fmt.intensity(row.intensity),
-        row.bound,
-        fmt.seconds(row.time_s),
+        row.bound or "",
+        "" if row.time_s is None else fmt.seconds(row.time_s),
     )
 
 

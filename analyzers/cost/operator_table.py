@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from stallscope.analyzers.cost.operators import StepShape
+from stallscope.analyzers.cost.operators import Operator, StepShape
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.cost.work import of_phases
 from stallscope.analyzers.result import OperatorRow
@@ -26,6 +26,14 @@ def operator_rows(phase: str, cost: CostModel, shape: StepShape) -> tuple[Operat
             time_s=t.time_s,
         )
         for t in cost.operator_times(shape)
+    )
+
+
+def unpriced_rows(phase: str, operators: Sequence[Operator]) -> tuple[OperatorRow, ...]:
+    """List a step's operators where no device is known: counts without time."""
+    return tuple(
+        OperatorRow(phase, o.name, o.instances, o.flops, o.bytes, o.intensity, None, None)
+        for o in operators
     )
 
 
