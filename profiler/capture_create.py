@@ -26,16 +26,15 @@ def create(path: Path, *, force: bool) -> None:
             raise InputError(
                 f"{path} exists; choose another name, or --force (force=True) to replace it"
             ) from None
-        drop_sidecars(path)
-        _write_schema(path)
+        _write_schema(path)  # SQLite itself drops a stray -wal beside an empty file
 
 
 def open_for_writing(path: Path) -> tuple[sqlite3.Connection, bool]:
     """Connect to a fresh capture; the second value says whether WAL could be had."""
     with reported(path):
         db = connect(path)
-        # With FULL or NORMAL alike a killed process loses nothing committed; only a power cut
-        # tells them apart, and a capture does not survive one worth an fsync per commit.
+        # Surviving a power cut is not worth an fsync per commit; a killed process loses nothing
+        # committed either way.
         db.execute("PRAGMA synchronous=NORMAL")
         if _take_wal(db):
             return db, True
@@ -60,7 +59,7 @@ def reported(path: Path) -> Iterator[None]:
         ) from error
 
 
-def drop_sidecars(path: Path) -> None:
+def _drop_sidecars(path: Path) -> None:
     """Remove a former file's -wal, -shm and -journal: SQLite would replay them into the new one."""
     for suffix in SIDECARS:
         Path(f"{path}{suffix}").unlink(missing_ok=True)
@@ -73,7 +72,7 @@ def _replace(path: Path) -> None:
         os.replace(beside, path)
     finally:
         beside.unlink(missing_ok=True)
-    drop_sidecars(path)
+    _drop_sidecars(path)
 
 
 def _write_schema(path: Path) -> None:

@@ -107,6 +107,8 @@ def _connect(path: Path, options: str) -> sqlite3.Connection:
 
 
 def _assemble(path: Path, db: sqlite3.Connection, *, wal_lost: bool) -> Capture:
+    if wal_lost and db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+        raise CaptureError(_wal_missing(path))  # cut while pages were on their way out of the -wal
     meta = _read_meta(db)
     subject = subject_from_json(meta.pop("subject", {}))
     rows: dict[str, Any] = {table.attribute: read_table(db, table) for table in TABLES.values()}

@@ -1,0 +1,104 @@
+"""Host samples against what the kernel says by another way."""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from stallscope.profiler.host_sampler import (
+    CpuCores,
+    HostField,
+    HostSampler,
+    host_fields,
+    read_pressure,
+)
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+
+
+def values_now() -> dict[str, float]:
+    sampler = HostSampler()
+    sampler.probe()
+    rows = list(sampler.sample(5))
+    assert {(row.t_ns, row.device) for row in rows} == {(5, "host")}
+    return {row.name: row.value for row in rows}
+
+
+@linux
+def test_rss_is_that_of_statm_and_follows_an_allocation() -> None:
+    def statm_bytes() -> int:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        return pages * resource.getpagesize()
+
+    before = values_now()["host_rss_bytes"]
+    assert before == pytest.approx(statm_bytes(), abs=4 << 20)
+    block = bytearray(os.urandom(1 << 20) * 64)
+    after = values_now()["host_rss_bytes"]
+    assert after - before == pytest.approx(len(block), abs=8 << 20)
+
+
+@linux
+def test_memory_is_that_of_meminfo_or_less_in_a_container() -> None:
+    meminfo = {
+        line.split(":")[0]: int(line.split()[1]) * 1024
+        for line in Path("/proc/meminfo").read_text().splitlines()
+    }
+    now = values_now()
+    assert 0 < now["host_memory_total_bytes"] <= meminfo["MemTotal"]
+    assert 0 < now["host_memory_available_bytes"] <= now["host_memory_total_bytes"]
+    assert now["host_memory_available_bytes"] <= meminfo["MemAvailable"] + (1 << 30)
+
+
+def test_cpu_cores_tell_work_from_sleep() -> None:
+    def cores(seconds: float, *, spin: bool) -> float:
+        reading = CpuCores()
+        used_s, end_s = time.process_time(), time.perf_counter() + seconds
+        while time.perf_counter() < end_s:
+            if not spin:
+                time.sleep(seconds)
+        used_s = time.process_time() - used_s
+        assert reading() == pytest.approx(used_s / seconds, abs=0.15)
+        return used_s / seconds
+
+    assert cores(0.3, spin=False) < 0.2 < cores(0.3, spin=True)
+
+
+def test_pressure_is_a_fraction_of_the_last_ten_seconds(tmp_path: Path) -> None:
+    file = tmp_path / "cpu"
+    file.write_text(
+        "some avg10=3.66 avg60=1.35 avg300=0.43 total=4145986\n"
+        "full avg10=1.00 avg60=0.00 avg300=0.00 total=0\n"
+    )
+    assert read_pressure(file) == pytest.approx(0.0366)
+    file.write_text("full avg10=1.00 avg60=0.00 avg300=0.00 total=0\n")
+    with pytest.raises(ValueError, match='no line "some"'):
+        read_pressure(file)
+
+
+def test_a_kernel_without_pressure_figures_is_said_with_the_way_to_get_them(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "io").write_text("some avg10=50.00 avg60=0.00 avg300=0.00 total=1\n")
+    sampler = HostSampler(host_fields(pressure=tmp_path))
+    missing = {absent.what: absent for absent in sampler.probe()}
+    assert set(missing) == {"psi_cpu_some", "psi_memory_some"}
+    assert "No such file or directory" in missing["psi_cpu_some"].reason
+    assert "psi=1" in missing["psi_cpu_some"].how
+    rows = {row.name: row for row in sampler.sample(0)}
+    assert (rows["psi_io_some"].value, rows["psi_io_some"].unit) == (0.5, "fraction")
+    assert "psi_cpu_some" not in rows
+
+
+def test_only_fields_that_answered_the_probe_are_sampled() -> None:
+    def broken() -> float:
+        raise PermissionError("not yours")
+
+    fields = (HostField("a", "bytes", lambda: 1), HostField("b", "bytes", broken, "ask"))
+    sampler = HostSampler(fields)
+    assert [(m.what, m.reason, m.how) for m in sampler.probe()] == [("b", "not yours", "ask")]
+    assert [(row.name, row.value) for row in sampler.sample(0)] == [("a", 1.0)]
