@@ -12,6 +12,7 @@ import typer
 from stallscope import __version__
 from stallscope.diagnose_command import diagnose
 from stallscope.errors import StallscopeError
+from stallscope.plan_command import plan
 from stallscope.run_command import run
 
 INTRODUCTION = """\
@@ -29,6 +30,7 @@ INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 app = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode=None, add_completion=False)
 app.command()(run)
 app.command()(diagnose)
+app.command()(plan)
 
 
 def show_version(wanted: bool) -> None:

@@ -8,12 +8,13 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from stallscope.errors import InputError, UsageError
 from stallscope.judge import judge
+from stallscope.named_specs import named_device, named_model
 from stallscope.options import (
     MODEL_HELP,
     Dtype,
@@ -21,6 +22,8 @@ from stallscope.options import (
     ForceOption,
     FormatOption,
     GoalOption,
+    GpuFileOption,
+    GpuOption,
     OutputOption,
     ThresholdsOption,
 )
@@ -33,12 +36,8 @@ def diagnose(
         list[str], typer.Argument(metavar="FILE", help="A capture; - reads it from stdin.")
     ],
     model: Annotated[str | None, typer.Option(help=MODEL_HELP)] = None,
-    gpu: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Device, such as a100-sxm4-80gb.")
-    ] = None,
-    gpu_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A device that is not in the table, JSON.")
-    ] = None,
+    gpu: GpuOption = None,
+    gpu_file: GpuFileOption = None,
     gpus: Annotated[int | None, typer.Option(min=1, metavar="N", help="How many.")] = None,
     dtype: Annotated[Dtype | None, typer.Option(help="Of the weights.")] = None,
     kv_dtype: Annotated[Dtype | None, typer.Option(help="Of the KV cache.")] = None,
@@ -61,7 +60,8 @@ def diagnose(
     destination = check_output(output, format=format, force=force, fail_on=fail_on)
     limits = read_thresholds(thresholds)
     facts = {
-        **named_specs(model, gpu, gpu_file),
+        "model": named_model(model),
+        "device": named_device(gpu, gpu_file),
         "num_devices": gpus,
         "dtype": dtype,
         "kv_dtype": kv_dtype,
@@ -70,19 +70,8 @@ def diagnose(
     }
     known = {name: value for name, value in facts.items() if value is not None}
     with local(files[0]) as path:
-        diagnosis = judge(path, thresholds=limits, goal=goal, facts=known)
+        diagnosis = judge(path, thresholds=limits, goal=goal, name=files[0], facts=known)
     deliver(diagnosis, destination)
-
-
-def named_specs(model: str | None, gpu: str | None, gpu_file: Path | None) -> dict[str, Any]:
-    """Return the model and device that options name, as Subject fields."""
-    from stallscope.profiler.devices import load_device, load_device_file
-    from stallscope.profiler.models import load_model
-
-    if gpu is not None and gpu_file is not None:
-        raise UsageError("--gpu and --gpu-file name two devices; give one of them")
-    device = load_device_file(gpu_file) if gpu_file else load_device(gpu) if gpu else None
-    return {"model": load_model(model) if model else None, "device": device}
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stallscope import __version__
+from stallscope.profiler.capture import Source
 
 if TYPE_CHECKING:
     from stallscope.analyzers.result import Diagnosis
@@ -18,13 +19,21 @@ def judge(
     *,
     thresholds: Thresholds,
     goal: str | None,
+    name: str | None = None,
     facts: dict[str, Any] | None = None,
 ) -> Diagnosis:
-    """Read a capture and diagnose it; `facts` are Subject fields that replace the recorded ones."""
+    """Read a capture and diagnose it.
+
+    `facts` are Subject fields that replace the recorded ones. Where the capture names no source,
+    it is the source itself, under `name` if its path means nothing to the user.
+    """
     from stallscope.analyzers.diagnose import diagnose
     from stallscope.profiler.capture_file import read_capture
 
     capture = read_capture(path)
+    if not capture.sources:
+        itself = Source(0, "stallscope", name or str(path), "monotonic", 0, 0)
+        capture = replace(capture, sources=(itself,))
     if facts:
         capture = replace(capture, subject=replace(capture.subject, **facts))
     return diagnose(capture, thresholds=thresholds, goal=goal, version=__version__)

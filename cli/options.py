@@ -41,5 +41,12 @@ GoalOption = Annotated[
     Literal["ttft", "tpot", "throughput"] | None,
     typer.Option("--goal", help="What you want better; it picks the headline."),
 ]
+GpuOption = Annotated[
+    str | None, typer.Option("--gpu", metavar="NAME", help="Device, such as a100-sxm4-80gb.")
+]
+GpuFileOption = Annotated[
+    Path | None,
+    typer.Option("--gpu-file", metavar="FILE", help="A device that is not in the table, as JSON."),
+]
 Dtype = Literal["fp32", "bf16", "fp16", "fp8", "int8", "int4"]
 MODEL_HELP = "A preset, a config.json, or a folder with one."

@@ -16,6 +16,7 @@ from stallscope.errors import MissingDependency, UsageError
 from stallscope.files import check_target, write_text
 
 FAILED_ON = 4
+FILE_WIDTH = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class Output:
 
 
 def check_output(
-    path: Path | None, *, format: str | None, force: bool, fail_on: str | None
+    path: Path | None, *, format: str | None, force: bool, fail_on: str | None = None
 ) -> Output:
     """Refuse what cannot be written later, while refusing is still cheap."""
     from stallscope.reports.formats import format_for
@@ -51,15 +52,22 @@ def parse_classes(text: str | None) -> frozenset[str]:
 
 def deliver(diagnosis: Diagnosis, output: Output) -> None:
     """Print or write the report, then exit with 4 if --fail-on asks for it."""
-    if output.path is None:
-        print(rendered(diagnosis, output, images={}).rstrip("\n"))
-    else:
-        images = plotted(diagnosis, output.path, output) if output.format == "markdown" else {}
-        write_text(output.path, rendered(diagnosis, output, images=images))
-        note(diagnosis.verdict.sentence)
-        note(f"wrote {output.path}")
+    images: dict[str, str] = {}
+    if output.path is not None and output.format == "markdown":
+        images = plotted(diagnosis, output.path, force=output.force)
+    put(rendered(diagnosis, output, images=images), output, diagnosis.verdict.sentence)
     if diagnosis.verdict.bottleneck in output.fail_on:
         raise typer.Exit(FAILED_ON)
+
+
+def put(text: str, output: Output, sentence: str) -> None:
+    """Print the text, or write it and tell its gist on stderr."""
+    if output.path is None:
+        print(text.rstrip("\n"))
+        return
+    write_text(output.path, text)
+    note(sentence)
+    note(f"wrote {output.path}")
 
 
 def rendered(diagnosis: Diagnosis, output: Output, *, images: dict[str, str]) -> str:
@@ -74,12 +82,10 @@ def rendered(diagnosis: Diagnosis, output: Output, *, images: dict[str, str]) ->
         return markdown.render(diagnosis, images)
     from stallscope.reports import terminal
 
-    if output.path is not None:
-        return terminal.render(diagnosis)
-    return terminal.render(diagnosis, width=terminal_width(), color=wants_color())
+    return terminal.render(diagnosis, width=text_width(output), color=wants_color(output))
 
 
-def plotted(diagnosis: Diagnosis, path: Path, output: Output) -> dict[str, str]:
+def plotted(diagnosis: Diagnosis, path: Path, *, force: bool) -> dict[str, str]:
     """Save the plots beside the report; return title and file name of each."""
     from stallscope.reports import plots
 
@@ -91,20 +97,22 @@ def plotted(diagnosis: Diagnosis, path: Path, output: Output) -> dict[str, str]:
             return {}
         targets = [path.with_name(name) for name in images.values()]
         for target in targets:
-            check_target(target, force=output.force, option="-o: the plot")
+            check_target(target, force=force, option="-o: the plot")
         for target in targets:
             (Path(folder) / target.name).replace(target)
     return images
 
 
-def terminal_width() -> int:
-    """Return the columns there are, within what reads well."""
-    return min(max(shutil.get_terminal_size((100, 24)).columns, 60), 120)
+def text_width(output: Output) -> int:
+    """Return the columns to fill: a file's 100, or what a terminal has within what reads well."""
+    if output.path is not None:
+        return FILE_WIDTH
+    return min(max(shutil.get_terminal_size((FILE_WIDTH, 24)).columns, 60), 120)
 
 
-def wants_color() -> bool:
-    """Say whether stdout is a terminal that nobody asked to keep plain (no-color.org)."""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+def wants_color(output: Output) -> bool:
+    """Say whether the text goes to a terminal that nobody asked to keep plain (no-color.org)."""
+    return output.path is None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
 def note(text: str) -> None:

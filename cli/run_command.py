@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from stallscope.errors import Interrupted, MissingDependency, UsageError
+from stallscope.errors import Interrupted, UsageError
 from stallscope.files import check_target
 from stallscope.judge import judge
 from stallscope.options import (
@@ -152,19 +151,18 @@ def capture_path(given: Path | None, report: Path | None, force: bool) -> Path:
 
 def record(options: RunOptions) -> Path:
     """Run, tell the progress on stderr, return the capture's path."""
-    for package in ("torch", "safetensors"):
-        if importlib.util.find_spec(package) is None:
-            raise MissingDependency(package, extra="runner")
     from stallscope.runner.run import run as run_model
 
     try:
         path = run_model(options, progress=note)
     except KeyboardInterrupt:
-        raise Interrupted(f"interrupted; what ran is kept: {diagnose_line(options)}") from None
+        raise Interrupted(what_is_left(options.capture)) from None
     note(f"recorded {path}")
     return path
 
 
-def diagnose_line(options: RunOptions) -> str:
-    """Return the command that judges the run's capture."""
-    return f"stallscope diagnose {options.capture}"
+def what_is_left(capture: Path) -> str:
+    """Say after an interrupt how to see what ran."""
+    if not capture.exists():
+        return "interrupted before anything ran"
+    return f"interrupted; see what ran with: stallscope diagnose {capture}"

@@ -9,13 +9,19 @@ from dataclasses import asdict
 
 from stallscope.analyzers.result import Diagnosis, Gain, PhaseBudget, Remedy, RuleResult, Window
 from stallscope.profiler.evidence import Measure
+from stallscope.profiler.spec import Subject
 
 SCHEMA = 1
 
 
 def render(diagnosis: Diagnosis) -> str:
     """Return the report; a number that is not finite is null."""
-    return json.dumps(_finite(_report(diagnosis)), indent=2, allow_nan=False) + "\n"
+    return dumped(_report(diagnosis))
+
+
+def dumped(report: Mapping[str, object]) -> str:
+    """Return fields as JSON text; a number that is not finite is null."""
+    return json.dumps(_finite(report), indent=2, allow_nan=False) + "\n"
 
 
 def _report(diagnosis: Diagnosis) -> dict[str, object]:
@@ -24,7 +30,7 @@ def _report(diagnosis: Diagnosis) -> dict[str, object]:
         "tool": "stallscope",
         "version": diagnosis.version,
         "capture": asdict(diagnosis.capture),
-        "subject": _subject(diagnosis),
+        "subject": subject_fields(diagnosis.subject),
         "thresholds": asdict(diagnosis.thresholds),
         "goal": diagnosis.goal,
         "verdict": _verdict(diagnosis),
@@ -45,8 +51,8 @@ def _report(diagnosis: Diagnosis) -> dict[str, object]:
     }
 
 
-def _subject(diagnosis: Diagnosis) -> dict[str, object]:
-    subject = diagnosis.subject
+def subject_fields(subject: Subject) -> dict[str, object]:
+    """Return what was observed, by the names of the schema."""
     return {
         "model": subject.model.name if subject.model else None,
         "device": subject.device.name if subject.device else None,

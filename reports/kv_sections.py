@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from stallscope.analyzers.result import Diagnosis
+from collections.abc import Sequence
+
+from stallscope.analyzers.result import Diagnosis, KvRow
 from stallscope.reports import format as fmt
 from stallscope.reports.blocks import Column, Section, Table
 
@@ -23,9 +25,14 @@ _LIFE = (
 
 def growth(diagnosis: Diagnosis) -> Section:
     """Bytes of one sequence's KV cache by its length."""
+    return growth_of(diagnosis.kv_table)
+
+
+def growth_of(table: Sequence[KvRow]) -> Section:
+    """Bytes of one sequence's KV cache by its length."""
     rows = tuple(
         (f"{r.seq_len:,}", fmt.bytes_size(r.bytes), f"{r.bytes:,}", r.provenance, r.source)
-        for r in diagnosis.kv_table
+        for r in table
     )
     return Section("KV cache growth, one sequence", (Table(_GROWTH, rows),))
 

@@ -77,11 +77,16 @@ def latency(diagnosis: Diagnosis) -> Section:
 
 def operators(diagnosis: Diagnosis) -> Section:
     """FLOPs, bytes and arithmetic intensity of each operator, a table for each phase."""
-    by_phase = groupby(diagnosis.operators, key=lambda row: row.phase)
-    tables = [_operator_table(phase, tuple(rows)) for phase, rows in by_phase]
+    return operators_of(diagnosis.operators, _ridge(diagnosis.series.roofline))
+
+
+def operators_of(rows: Sequence[OperatorRow], ridge: str) -> Section:
+    """FLOPs, bytes and arithmetic intensity of operators, with a sentence on the ridge point."""
+    by_phase = groupby(rows, key=lambda row: row.phase)
+    tables = [_operator_table(phase, tuple(group)) for phase, group in by_phase]
     return Section(
         "Operators of one step (FLOPs and bytes from the cost model, of one instance)",
-        (*tables, Text(_ridge(diagnosis.series.roofline))),
+        (*tables, Text(ridge)),
     )
 
 

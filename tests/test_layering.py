@@ -30,7 +30,7 @@ ALLOWED = {
         "stallscope.reports",
         "stallscope.analyzers.result",
         "stallscope.analyzers.thresholds",
-        "stallscope.analyzers.plan_result",
+        "stallscope.analyzers.plan",
         "stallscope.profiler.evidence",
         "stallscope.profiler.spec",
     ),

@@ -1,0 +1,29 @@
+"""The model and the device that options name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stallscope.errors import UsageError
+
+if TYPE_CHECKING:
+    from stallscope.profiler.spec import DeviceSpec, ModelSpec
+
+
+def named_model(name: str | None) -> ModelSpec | None:
+    """Return the model of --model, if it was given."""
+    from stallscope.profiler.models import load_model
+
+    return None if name is None else load_model(name)
+
+
+def named_device(gpu: str | None, gpu_file: Path | None) -> DeviceSpec | None:
+    """Return the device of --gpu or --gpu-file, if one was given."""
+    from stallscope.profiler.devices import load_device, load_device_file
+
+    if gpu is not None and gpu_file is not None:
+        raise UsageError("--gpu and --gpu-file name two devices; give one of them")
+    if gpu_file is not None:
+        return load_device_file(gpu_file)
+    return None if gpu is None else load_device(gpu)

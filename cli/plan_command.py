@@ -1,0 +1,96 @@
+"""`stallscope plan`: what to expect of a model on a device, without running it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from stallscope import __version__
+from stallscope.errors import UsageError
+from stallscope.named_specs import named_device
+from stallscope.options import (
+    MODEL_HELP,
+    Dtype,
+    ForceOption,
+    FormatOption,
+    GpuFileOption,
+    GpuOption,
+    OutputOption,
+)
+from stallscope.output import Output, check_output, put, text_width, wants_color
+
+if TYPE_CHECKING:
+    from stallscope.analyzers.plan import Plan
+
+
+def plan(
+    model: Annotated[str, typer.Option(help=MODEL_HELP)],
+    gpu: GpuOption = None,
+    gpu_file: GpuFileOption = None,
+    gpus: Annotated[
+        int, typer.Option(min=1, metavar="N", help="How many share the model (tensor parallel).")
+    ] = 1,
+    dtype: Annotated[
+        Dtype | None, typer.Option(help="Of the weights; the checkpoint's own if not given.")
+    ] = None,
+    kv_dtype: Annotated[
+        Dtype | None, typer.Option(help="Of the KV cache; as the weights if they are 16 or 32 bit.")
+    ] = None,
+    input_tokens: Annotated[int, typer.Option(min=1, metavar="N", help="Prompt length.")] = 512,
+    output_tokens: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Tokens to generate.")
+    ] = 256,
+    concurrency: Annotated[int, typer.Option(min=1, metavar="N", help="Requests at a time.")] = 1,
+    kv_table: Annotated[
+        str | None,
+        typer.Option(metavar="N,N,…", help="Lengths at which to show the size of the KV cache."),
+    ] = None,
+    output: OutputOption = None,
+    format: FormatOption = None,
+    force: ForceOption = False,
+) -> None:
+    """Predict memory, speed and limits of a model on a device, without a run."""
+    destination = check_output(output, format=format, force=force)
+    from stallscope.analyzers.kv_life import DEFAULT_LENGTHS
+    from stallscope.analyzers.plan import PlanOptions
+    from stallscope.analyzers.plan import plan as plan_model
+    from stallscope.profiler.models import load_model
+
+    options = PlanOptions(
+        model=load_model(model),
+        device=named_device(gpu, gpu_file),
+        num_devices=gpus,
+        dtype=dtype,
+        kv_dtype=kv_dtype,
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        concurrency=concurrency,
+        kv_lengths=DEFAULT_LENGTHS if kv_table is None else parse_lengths(kv_table),
+    )
+    deliver_plan(plan_model(options), destination)
+
+
+def parse_lengths(text: str) -> tuple[int, ...]:
+    """Return the sequence lengths that --kv-table names."""
+    try:
+        lengths = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        lengths = (0,)
+    if min(lengths) < 1:
+        raise UsageError(f"--kv-table: {text!r} is not a list of lengths; write 512,1024,2048")
+    return lengths
+
+
+def deliver_plan(planned: Plan, output: Output) -> None:
+    """Print or write the plan."""
+    from stallscope.reports.plan_report import render_json, render_markdown, render_terminal
+    from stallscope.reports.plan_sections import plan_sentence
+
+    if output.format == "json":
+        text = render_json(planned, version=__version__)
+    elif output.format == "markdown":
+        text = render_markdown(planned, version=__version__)
+    else:
+        text = render_terminal(planned, width=text_width(output), color=wants_color(output))
+    put(text, output, plan_sentence(planned))

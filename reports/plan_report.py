@@ -1,0 +1,40 @@
+"""A plan in each format that a diagnosis has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+
+from stallscope.analyzers.plan import FLOOR_ERROR, PhasePlan, Plan
+from stallscope.reports.json_report import SCHEMA, dumped, subject_fields
+from stallscope.reports.markdown import render_sections as markdown_sections
+from stallscope.reports.plan_sections import plan_sections
+from stallscope.reports.terminal import render_sections as terminal_sections
+
+
+def render_terminal(plan: Plan, *, width: int = 100, color: bool = False) -> str:
+    """Return the plan as text."""
+    return terminal_sections(plan_sections(plan), width=width, color=color)
+
+
+def render_markdown(plan: Plan, *, version: str) -> str:
+    """Return the plan as Markdown."""
+    closing = f"stallscope {version}"
+    return markdown_sections("stallscope plan", plan_sections(plan), {}, closing=closing)
+
+
+def render_json(plan: Plan, *, version: str) -> str:
+    """Return the plan as JSON, schema 1."""
+    return dumped({"schema": SCHEMA, "tool": "stallscope", "version": version, **_fields(plan)})
+
+
+def _fields(plan: Plan) -> Mapping[str, object]:
+    fields = asdict(plan) | {"subject": subject_fields(plan.subject)}
+    del fields["phases"]
+    return fields | {phase.phase: _phase(phase) for phase in plan.phases}
+
+
+def _phase(phase: PhasePlan) -> dict[str, object]:
+    fields = asdict(phase) | {"error": None if phase.time_s is None else FLOOR_ERROR}
+    del fields["phase"]
+    return fields

@@ -1,0 +1,69 @@
+"""`stallscope plan` on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from stallscope.app import call
+
+
+def test_kv_sizes_are_printed_in_bytes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(["plan", "--model", "llama-7b", "--dtype", "fp16", "--kv-table", "2048"]) == 0
+    assert "1,073,741,824" in capsys.readouterr().out
+
+
+def test_kv_table_of_llama_13b(capsys: pytest.CaptureFixture[str]) -> None:
+    lengths = "512,1024,2048,4096"
+    command = f"plan --model llama-13b --dtype fp16 --kv-table {lengths}".split()
+    assert call([*command, "--format", "json"]) == 0
+    table = json.loads(capsys.readouterr().out)["kv_table"]
+    mib = [row["bytes"] / 2**20 for row in table]
+    assert mib == [400, 800, 1600, 3200]  # 1.5625 GiB and 3.125 GiB
+    assert call(command) == 0
+    text = capsys.readouterr().out
+    assert all(size in text for size in ("400 MiB", "800 MiB", "1.5625 GiB", "3.125 GiB"))
+
+
+@pytest.mark.parametrize("suffix", ["md", "json", "txt"])
+def test_plan_is_written_by_suffix(
+    suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / f"plan.{suffix}"
+    command = ["plan", "--model", "llama-7b", "--gpu", "A100-SXM4-40GB", "-o", str(target)]
+    assert call(command) == 0
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.endswith(f"stallscope: wrote {target}\n")
+    start = {"md": "# stallscope plan", "json": "{", "txt": "llama-7b with fp16 weights"}[suffix]
+    assert target.read_text().startswith(start)
+    assert [path.name for path in tmp_path.iterdir()] == [target.name]
+    assert call(command) == 2  # it exists now
+    assert "add --force" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "complaint"),
+    [
+        ("", 2, "Missing option '--model'"),
+        ("--model llama-8b", 1, "llama-8b"),
+        ("--model llama-7b --gpu a100", 1, "a100-sxm4-40gb"),
+        ("--model llama-7b --gpu-file none.json", 1, "none.json"),
+        ("--model llama-7b --kv-table 512,x", 2, "--kv-table: '512,x' is not a list"),
+        ("--model llama-7b --kv-table 512,0", 2, "--kv-table: '512,0' is not a list"),
+        ("--model llama-7b --input-tokens 0", 2, "--input-tokens"),
+        ("--model llama-7b --concurrency 0", 2, "--concurrency"),
+        ("--model llama-7b --dtype fp17", 2, "fp17"),
+        ("--model llama-7b -o plan.html", 2, "HTML reports are not built yet"),
+    ],
+)
+def test_wrong_plan_is_refused_in_one_line(
+    arguments: str, code: int, complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(["plan", *arguments.split()]) == code
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert complaint in err
+    assert err.count("\n") == 1

@@ -1,0 +1,100 @@
+"""A plan in words, as Markdown and as JSON; its numbers worked out by hand."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+
+import pytest
+
+from stallscope.analyzers.plan import Plan, PlanOptions, plan
+from stallscope.profiler.devices import load_device
+from stallscope.profiler.models import load_model
+from stallscope.reports.plan_report import render_json, render_markdown, render_terminal
+from stallscope.reports.plan_sections import plan_sentence
+
+LLAMA = load_model("llama-7b")
+A100 = load_device("a100-sxm4-40gb")
+
+
+def planned(**options: object) -> Plan:
+    return plan(dataclasses.replace(PlanOptions(LLAMA, A100, dtype="fp16"), **options))
+
+
+def squeezed(text: str) -> list[str]:
+    return [" ".join(line.split()) for line in text.splitlines()]
+
+
+def test_text_holds_the_worked_numbers() -> None:
+    lines = squeezed(render_terminal(planned(kv_lengths=(2048,)), width=120))
+    # 2 · 4096² FLOPs on 2 · (4096² + 2 · 4096) bytes for one row; 512 times that for 512 rows.
+    q_proj = [line for line in lines if line.startswith("q_proj")]
+    assert q_proj[0].startswith("q_proj 32 17.2 GFLOP 41.9 MB 409.6 compute")
+    assert q_proj[1].startswith("q_proj 32 33.6 MFLOP 33.6 MB 1.00 memory")
+    # 312 TFLOP/s ÷ 1.555 TB/s
+    assert any(line.startswith("Ridge point: 200.6 FLOP/B") for line in lines)
+    # 3 · 4096 · 11008 · 32 of 6,738,415,616 parameters
+    assert "Parameters 6,738,415,616, 64.2 % of them in the FFN" in lines
+    # 2 · 32 · 32 · 128 · 2 bytes · 2048 tokens
+    assert any(line.startswith("2,048 1 GiB 1,073,741,824") for line in lines)
+
+
+def test_sentence_names_what_limits_each_phase() -> None:
+    # 0.9 · 40 GiB − 13,476,831,232 B of weights − 157,414,400 B of activations leave 25.0 GB;
+    # a request's 767 tokens take 48 blocks of 16 · 524,288 B: 62 such fit, a 63rd does not.
+    assert plan_sentence(planned()) == (
+        "llama-7b with fp16 weights and fp16 KV on a100-sxm4-40gb: "
+        "the limit is compute in prefill and bandwidth in decode; 62 requests fit at full length."
+    )
+
+
+def test_sentence_says_when_it_does_not_fit() -> None:
+    t4 = load_device("t4")  # 16 GiB: 14.4 GiB usable, 12.55 GiB of weights, 0.15 of activations
+    assert plan_sentence(planned(device=t4, output_tokens=4096)).endswith("does not fit on t4.")
+    two = planned(device=t4, num_devices=2, output_tokens=512)
+    assert " on 2 × t4: " in plan_sentence(two)
+
+
+def test_without_a_device_there_are_no_times() -> None:
+    text = render_terminal(planned(device=None))
+    assert "Floor" not in text
+    assert "TTFT" not in text
+    assert "To get it: add --gpu NAME" in text
+
+
+def test_markdown_has_the_same_sections() -> None:
+    whole = planned()
+    text = render_markdown(whole, version="9.9.9")
+    titles = re.findall(r"^## (.+)$", text, flags=re.MULTILINE)
+    printed = render_terminal(whole).splitlines()
+    assert titles
+    assert [title for title in titles if title not in printed] == []
+    assert text.startswith("# stallscope plan\n")
+    assert text.endswith("*stallscope 9.9.9*\n")
+
+
+def test_json_keeps_its_contract() -> None:
+    report = json.loads(render_json(planned(kv_lengths=(512, 2048)), version="9.9.9"))
+    assert (report["schema"], report["tool"], report["version"]) == (1, "stallscope", "9.9.9")
+    assert report["subject"]["model"] == "llama-7b"
+    memory = ["weights_bytes", "kv_bytes_per_token", "kv_bytes", "activation_bytes", "free_bytes"]
+    assert set(report["memory"]) >= {*memory, "max_concurrency"}
+    assert report["memory"]["kv_bytes_per_token"] == 524_288
+    table = [(row["seq_len"], row["bytes"]) for row in report["kv_table"]]
+    assert table == [(512, 268_435_456), (2048, 1_073_741_824)]
+    for phase in ("prefill", "decode"):
+        assert set(report[phase]) >= {"time_s", "budget", "error"}
+        parts = sum(part["time_s"] for part in report[phase]["budget"])
+        assert parts == pytest.approx(report[phase]["time_s"])
+    for name in ("ttft_s", "tpot_s", "throughput_tokens_per_s"):
+        assert set(report[name]) == {"value", "unit", "error"}
+    # One request at a time: every token but the first comes from a decode step.
+    assert report["tpot_s"]["value"] == pytest.approx(report["decode"]["time_s"], rel=0.01)
+
+
+def test_json_without_a_device_is_null_and_not_zero() -> None:
+    report = json.loads(render_json(planned(device=None), version="9.9.9"))
+    assert report["ttft_s"] is report["tpot_s"] is report["throughput_tokens_per_s"] is None
+    assert report["decode"]["time_s"] is report["decode"]["error"] is None
+    assert report["memory"]["free_bytes"] is report["memory"]["max_concurrency"] is None
