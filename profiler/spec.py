@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-# Bytes per element. Sub-byte and scaled formats carry scales besides; see analyzers/arithmetic.py.
+# Bytes per element. Scaled formats carry scales besides: see analyzers/cost/arithmetic.py.
 DTYPE_BYTES: Mapping[str, float] = {
     "fp32": 4.0,
     "bf16": 2.0,
@@ -48,7 +48,7 @@ class ModelSpec:
     rms_norm_eps: float = 1e-5
     dtype: str | None = None  # the checkpoint's own, as config.json says
     eos_token_ids: tuple[int, ...] = ()
-    warnings: tuple[str, ...] = ()  # fields of the config that change the arithmetic and are not modelled
+    warnings: tuple[str, ...] = ()  # what the config asks for and the arithmetic leaves out
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class DeviceSpec:
     link: str | None = None  # "nvlink", "pcie4", …: towards other devices
     link_bytes_per_s: float | None = None  # one direction
     power_w: float | None = None
-    sources: Mapping[str, str] = field(default_factory=dict)  # field name → where the figure is from
+    sources: Mapping[str, str] = field(default_factory=dict)  # field → where its figure is from
 
 
 @dataclass(frozen=True, slots=True)
