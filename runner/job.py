@@ -22,7 +22,12 @@ from stallscope.runner.workload import (
 )
 
 DTYPES = ("fp32", "bf16", "fp16")
-KV_SHARE = 0.25  # of the free memory, at most, where no KV budget is given
+# Without a KV budget the pool holds as many whole requests as the sequence cap lets run, but no
+# fewer than eight (a low cap must not look like a full pool), no more than there are, and no more
+# than twice the clients (whose requests would otherwise fill it by definition); all within this
+# share of the free memory.
+KV_SHARE = 0.25
+KV_LEAST_REQUESTS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +58,17 @@ class Job:
     @property
     def concurrency(self) -> int:
         """Most requests that the load and the sequence cap let run at a time."""
-        offered = self.load.concurrency if isinstance(self.load, ClosedLoop) else math.inf
-        return int(min(len(self.load.sizes), offered, self.options.max_num_seqs))
+        return min(len(self.load.sizes), self._offered, self.options.max_num_seqs)
+
+    @property
+    def _offered(self) -> int:
+        count = len(self.load.sizes)
+        return self.load.concurrency if isinstance(self.load, ClosedLoop) else count
+
+    @property
+    def _requests_to_hold(self) -> int:
+        wanted = max(self.options.max_num_seqs, KV_LEAST_REQUESTS)
+        return min(len(self.load.sizes), 2 * self._offered, wanted)
 
     def blocks(self, tokens: int) -> int:
         """Return the KV blocks that `tokens` of one request occupy."""
@@ -65,7 +79,9 @@ class Job:
         need = self.blocks(self.largest.kv_tokens)
         budget = self.options.kv_budget
         if budget is None:
-            budget = min(need * self.concurrency * self.block_bytes, int(KV_SHARE * free_bytes))
+            budget = min(
+                need * self._requests_to_hold * self.block_bytes, int(KV_SHARE * free_bytes)
+            )
         num_blocks = budget // self.block_bytes
         if num_blocks < need:
             raise UsageError(
