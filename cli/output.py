@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -118,3 +119,15 @@ def wants_color(output: Output) -> bool:
 def note(text: str) -> None:
     """Print a line for people on stderr; stdout is the report's."""
     print(f"stallscope: {text}", file=sys.stderr, flush=True)
+
+
+def changes_only() -> Callable[[str], None]:
+    """Return a `note` that leaves out a line that says the same as the last."""
+    last: list[str] = []
+
+    def tell(text: str) -> None:
+        if last != [text]:
+            last[:] = [text]
+            note(text)
+
+    return tell

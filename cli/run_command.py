@@ -20,7 +20,7 @@ from stallscope.options import (
     OutputOption,
     ThresholdsOption,
 )
-from stallscope.output import check_output, deliver, note
+from stallscope.output import changes_only, check_output, deliver, note
 from stallscope.sizes import parse_bytes
 from stallscope.thresholds_file import read_thresholds
 
@@ -154,7 +154,7 @@ def record(options: RunOptions) -> Path:
     from stallscope.runner.run import run as run_model
 
     try:
-        path = run_model(options, progress=note)
+        path = run_model(options, progress=changes_only())
     except KeyboardInterrupt:
         raise Interrupted(what_is_left(options.capture)) from None
     note(f"recorded {path}")
