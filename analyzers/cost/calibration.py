@@ -9,6 +9,13 @@ from stallscope.analyzers.cost.roofline import CostModel, Machine
 from stallscope.profiler.capture import Capture, Event
 from stallscope.profiler.spec import Subject
 
+# Weight-only formats compute in 16 bit, and so does fp8 on a chip without fp8 units.
+_COMPUTES_IN: Mapping[str, tuple[str, ...]] = {
+    "int8": ("fp16", "bf16"),
+    "int4": ("fp16", "bf16"),
+    "fp8": ("fp8", "fp16", "bf16"),
+}
+
 
 @dataclass(frozen=True, slots=True)
 class NoCostModel:
@@ -46,12 +53,7 @@ def working_set_bandwidth(capture: Capture) -> float | None:
 def _peak(subject: Subject) -> float | None:
     if subject.device is None or subject.dtype is None:
         return None
-    # Weight-only integer formats compute in 16 bit; a chip without bf16 falls back to fp16's peak.
-    for dtype in {
-        "int8": ("fp16", "bf16"),
-        "int4": ("fp16", "bf16"),
-        "bf16": ("bf16",),
-    }.get(subject.dtype, (subject.dtype,)):
+    for dtype in _COMPUTES_IN.get(subject.dtype, (subject.dtype,)):
         if dtype in subject.device.peak_flops:
             return subject.device.peak_flops[dtype]
     return None
@@ -60,6 +62,10 @@ def _peak(subject: Subject) -> float | None:
 def build_cost_model(capture: Capture) -> CostModel | NoCostModel:
     """Build the cost model of a run from its subject and probes, or say what is missing."""
     subject = capture.subject
+    if subject.model is None and subject.device is None:
+        return NoCostModel(
+            "neither the model nor the device is known", "add --gpu and --model to judge"
+        )
     if subject.model is None:
         return NoCostModel("the model is not known", "add --model PRESET or config.json")
     if subject.device is None:
@@ -78,5 +84,5 @@ def build_cost_model(capture: Capture) -> CostModel | NoCostModel:
         ranks=subject.num_devices,
         link_bytes_per_s=subject.device.link_bytes_per_s,
     )
-    kv_dtype = subject.kv_dtype or ("fp16" if subject.dtype.startswith("int") else subject.dtype)
+    kv_dtype = subject.kv_dtype or ("fp16" if subject.dtype in _COMPUTES_IN else subject.dtype)
     return CostModel(subject.model, subject.dtype, kv_dtype, machine)
