@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from stallscope.analyzers.cost.arithmetic import BLOCK_LINEARS, linear_shape, linear_weight_bytes
@@ -46,11 +47,17 @@ class Operator:
     weight_bytes: float
     kv_bytes: float
     activation_bytes: float
+    kv_heads: int = 1
 
     @property
     def bytes(self) -> float:
         """All bytes of one instance."""
         return self.weight_bytes + self.kv_bytes + self.activation_bytes
+
+    def bytes_on_rank(self, ranks: int) -> float:
+        """Return the bytes of one instance on each rank; KV heads fewer than ranks are copied."""
+        kv = self.kv_bytes * math.ceil(self.kv_heads / ranks) / self.kv_heads
+        return (self.weight_bytes + self.activation_bytes) / ranks + kv
 
     @property
     def intensity(self) -> float:
@@ -91,6 +98,7 @@ def attention_operator(spec: ModelSpec, shape: StepShape, *, dtype: str, kv_dtyp
         weight_bytes=0.0,
         kv_bytes=kv_width * shape.kv_read_tokens,
         activation_bytes=2.0 * shape.tokens * width * activation_bytes_per_element(dtype),
+        kv_heads=spec.num_kv_heads,
     )
 
 

@@ -82,7 +82,8 @@ def operator_time(operator: Operator, machine: Machine, share_of_group: float) -
     """
     scale = operator.instances / machine.ranks
     compute_s = scale * operator.flops / machine.peak_flops
-    memory_s = scale * operator.bytes / machine.bytes_per_s
+    on_rank = operator.bytes_on_rank(machine.ranks)
+    memory_s = operator.instances * on_rank / machine.bytes_per_s
     is_memory = memory_s >= compute_s
     part = ("kv" if operator.group == "attention" else "weights") if is_memory else "compute"
     time_s, hidden_s = max(compute_s, memory_s), min(compute_s, memory_s)

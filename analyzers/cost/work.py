@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from stallscope.analyzers.cost.arithmetic import step_weight_bytes
 from stallscope.analyzers.cost.operators import StepShape, step_operators
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.step.budget import StepCost, step_shape
@@ -34,22 +33,26 @@ def shape_flops(cost: CostModel, shape: StepShape) -> float:
     return math.fsum(o.instances * o.flops for o in operators)
 
 
-def _kv_bytes(cost: CostModel, shape: StepShape) -> float:
+def _bytes(cost: CostModel, shape: StepShape) -> tuple[float, float]:
+    """Weights and KV. A step that samples nothing does not read the LM head."""
     operators = step_operators(cost.spec, shape, dtype=cost.dtype, kv_dtype=cost.kv_dtype)
-    return math.fsum(o.instances * o.kv_bytes for o in operators)
+    weights = math.fsum(o.instances * o.weight_bytes for o in operators)
+    return weights, math.fsum(o.instances * o.kv_bytes for o in operators)
 
 
 def work_of(costs: Sequence[StepCost], cost: CostModel) -> Work | None:
-    """Sum the work of steps; None when a step's shape was not recorded, or there is none."""
+    """Sum the work of steps; None when a shape was not recorded, or the steps took no time."""
     shapes = [step_shape(c.step) for c in costs]
     known = [s for s in shapes if s is not None]
-    if not known or len(known) < len(shapes):
+    time_s = math.fsum(c.time_s for c in costs)
+    if not time_s or len(known) < len(shapes):
         return None
+    moved = [_bytes(cost, s) for s in known]
     return Work(
         flops=math.fsum(shape_flops(cost, s) for s in known),
-        weight_bytes=len(known) * step_weight_bytes(cost.spec, cost.dtype),
-        kv_bytes=math.fsum(_kv_bytes(cost, s) for s in known),
-        time_s=math.fsum(c.time_s for c in costs),
+        weight_bytes=math.fsum(weights for weights, _ in moved),
+        kv_bytes=math.fsum(kv for _, kv in moved),
+        time_s=time_s,
     )
 
 
