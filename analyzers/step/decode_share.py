@@ -46,18 +46,13 @@ def from_requests(capture: Capture, costs: Sequence[StepCost]) -> Measure | None
 
 
 def _decode_part_of_mixed(step: Step, cost: CostModel | None) -> float | None:
-    """Return the cost model's split of a mixed step: the decode rows alone against both."""
+    """Return the cost model's split: decode rows priced alone over the sum of both alone."""
     shape = step_shape(step)
     if cost is None or shape is None or not shape.tokens:
         return None
-    # Prefill's own context is not recorded apart; its pairs follow from the rest.
-    share = step.decode_requests / shape.tokens
-    decode = StepShape(
-        step.decode_requests,
-        step.decode_requests,
-        round(shape.kv_read_tokens * step.decode_requests / _requests(step)),
-        round(shape.attention_pairs * share),
-    )
+    # A decode row attends to each KV entry it reads once: as many pairs as entries.
+    context = _decode_context(step, shape)
+    decode = StepShape(step.decode_requests, step.decode_requests, context, context)
     prefill = StepShape(
         step.prefill_tokens,
         max(0, shape.logit_rows - step.decode_requests),
@@ -66,6 +61,22 @@ def _decode_part_of_mixed(step: Step, cost: CostModel | None) -> float | None:
     )
     alone = cost.step_time(decode).floor
     return alone / (alone + cost.step_time(prefill).floor)
+
+
+def _decode_context(step: Step, shape: StepShape) -> int:
+    """Return the KV entries that a mixed step's decode rows read; the rest is the prompts'.
+
+    A chunk of p tokens reading c entries makes p·c − p(p − 1)/2 pairs, so over k chunks of p each
+    pairs − context = (p − 1)·(their context) − k·p(p − 1)/2. Chunks of one token cannot be told
+    from decode rows: then each request reads the same.
+    """
+    chunks, tokens = step.prefill_requests, step.prefill_tokens
+    if tokens <= chunks:
+        return round(shape.kv_read_tokens * step.decode_requests / (_requests(step) or 1))
+    excess = shape.attention_pairs - shape.kv_read_tokens
+    prefill = round(excess / (tokens / chunks - 1) + tokens / 2) if chunks else 0
+    most = shape.kv_read_tokens - step.decode_requests
+    return shape.kv_read_tokens - max(tokens, min(prefill, most))
 
 
 def _requests(step: Step) -> int:
