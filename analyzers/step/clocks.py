@@ -24,11 +24,11 @@ def clock_ratios(capture: Capture) -> ClockRatio | None:
     """Return mean observed ÷ nominal clocks; None where no clock was sampled with its nominal."""
     found: dict[str, float] = {}
     for name in ("sm", "memory"):
-        seen = samples_of(capture, f"{name}_clock_hz")
-        nominal = samples_of(capture, f"{name}_clock_max_hz")
+        # Some drivers answer 0 for a clock that they do not know.
+        seen = [s.value for s in samples_of(capture, f"{name}_clock_hz") if s.value > 0]
+        nominal = [s.value for s in samples_of(capture, f"{name}_clock_max_hz") if s.value > 0]
         if seen and nominal:
-            mean = statistics.fmean(s.value for s in seen)
-            found[name] = mean / max(s.value for s in nominal)
+            found[name] = statistics.fmean(seen) / max(nominal)
     if not found or (capture.subject.device is not None and capture.subject.device.is_cpu):
         return None
     return ClockRatio(found.get("sm", 1.0), found.get("memory", 1.0))
