@@ -30,6 +30,14 @@ def _capacity(found: Mapping[str, Measure], queues: bool) -> list[Link]:
     return links
 
 
+def _stalled(found: Mapping[str, Measure]) -> list[Link]:
+    cause = "the engine makes no progress under no cap"
+    return [
+        _link(found, cause, "requests queue", "limit_stalled", "queue_wait_share"),
+        _link(found, "requests queue", "TTFT grows", "waiting_mean"),
+    ]
+
+
 def _scheduling(found: Mapping[str, Measure]) -> list[Link]:
     cap = "sequence cap (max_num_seqs) reached with KV to spare"
     links = [
@@ -72,7 +80,11 @@ def _compute(found: Mapping[str, Measure], queues: bool) -> list[Link]:
     return links
 
 
-def _host(found: Mapping[str, Measure]) -> list[Link]:
+def _host(found: Mapping[str, Measure], queues: bool) -> list[Link]:
+    if queues:
+        cause = "requests are prepared more slowly than the scheduler could take them"
+        effect = "they queue in front of the scheduler"
+        return [_link(found, cause, effect, "limit_front", "queue_wait_share")]
     cause = "work on the host between forward calls"
     return [_link(found, cause, "the device waits for the host", "host_per_step", "gpu_busy")]
 
@@ -80,16 +92,17 @@ def _host(found: Mapping[str, Measure]) -> list[Link]:
 def build_chain(judgement: Judgement, measures: tuple[Measure, ...]) -> tuple[Link, ...]:
     """Walk from the binding cause to its observed effects."""
     found = {m.name: m for m in measures}
-    queues = judgement.load == "overloaded"
+    queues = judgement.admission is not None
     links: list[Link] = []
     if judgement.bottleneck == "capacity":
         links = _capacity(found, queues)
     elif judgement.bottleneck == "scheduling":
-        links = _scheduling(found)
+        is_stalled = judgement.decision.reason == "stalled"
+        links = _stalled(found) if is_stalled else _scheduling(found)
     elif judgement.bottleneck == "bandwidth":
         links = _bandwidth(found)
     elif judgement.bottleneck == "compute":
         links = _compute(found, queues)
     elif judgement.bottleneck == "host":
-        links = _host(found)
+        links = _host(found, queues)
     return tuple(links)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import statistics
 from dataclasses import dataclass
 
 from stallscope.analyzers.step.limit import QUALITY, Decision
-from stallscope.profiler.capture import Capture
+from stallscope.profiler.capture import Capture, Event
 from stallscope.profiler.evidence import NotObservable
 
+_CONTENDED = 0.2  # share of time in which some task waited for a core; a lone run is near 0
 _STAGES = {
     "weights": "loading the weights",
     "kv": "allocating the KV cache",
     "step": "running a step",
     "probe": "probing the device",
 }
+# torch on a CPU raises a plain RuntimeError with the first of these words.
+_REFUSALS = ("can't allocate memory", "out of memory")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +33,27 @@ def _certain(bottleneck: str, reason: str) -> Decision:
     return Decision(bottleneck, 1.0, 0.0, None, 0.0, QUALITY["measured"], reason)
 
 
+def refused_allocations(capture: Capture) -> tuple[Event, ...]:
+    """Return the events of refused allocations: the runner's own, else exceptions that say so."""
+    noted = tuple(e for e in capture.events if e.kind == "oom")
+    return noted or tuple(e for e in capture.events if e.kind == "error" and _is_refusal(e))
+
+
+def _is_refusal(event: Event) -> bool:
+    if event.data.get("type") in ("OutOfMemoryError", "MemoryError"):
+        return True
+    return any(mark in str(event.data.get("message", "")) for mark in _REFUSALS)
+
+
 def _out_of_memory(capture: Capture) -> Decision | None:
-    event = next((e for e in capture.events if e.kind == "oom"), None)
+    event = next(iter(refused_allocations(capture)), None)
     if event is None:
         return None
-    stage = str(event.data.get("stage", "unknown"))
+    stage = event.data.get("stage", "step" if "step" in event.data else None)
+    when = f" while {_STAGES.get(stage, f'in stage {stage}')}" if stage is not None else ""
     asked = event.data.get("bytes")
     size = f" ({asked / 2**20:,.0f} MiB asked for)" if asked else ""
-    return _certain("capacity", f"out of memory while {_STAGES.get(stage, stage)}{size}")
+    return _certain("capacity", f"out of memory{when}{size}")
 
 
 def _reader_findings(capture: Capture) -> tuple[Decision | None, tuple[str, ...]]:
@@ -47,7 +64,7 @@ def _reader_findings(capture: Capture) -> tuple[Decision | None, tuple[str, ...]
             sentence = str(event.data["sentence"])
             notes.append(sentence)
             if "verdict" in event.data.get("blocks", ()) and decision is None:
-                decision = _certain(str(event.data["class"]), sentence)
+                decision = _certain(str(event.data["class"]), sentence.rstrip("."))
     return decision, tuple(notes)
 
 
@@ -65,6 +82,18 @@ def _drift(capture: Capture) -> str:
     return f" ({', '.join(moved)})" if moved else ""
 
 
+def _contention_note(capture: Capture) -> list[str]:
+    """Say when tasks waited for a core for much of the run: others use the machine too."""
+    stalls = [s.value for s in capture.device_samples if s.name == "psi_cpu_some"]
+    mean = statistics.fmean(stalls) if stalls else 0.0
+    if mean < _CONTENDED:
+        return []
+    return [
+        f"Tasks on this machine waited for a core {mean:.0%} of the time (PSI cpu some): something "
+        "else uses it, and step times hold that too."
+    ]
+
+
 def _flag_notes(capture: Capture) -> list[str]:
     flags = capture.meta.get("flags") or {}
     notes = []
@@ -74,8 +103,15 @@ def _flag_notes(capture: Capture) -> list[str]:
         )
     if "interrupted" in flags:
         notes.append("The run was interrupted before its workload was done.")
-    gaps = [e for e in capture.events if e.kind == "gap"]
-    notes += [f"Samples are missing: {e.data.get('reason', 'a sampler stopped')}." for e in gaps]
+    notes += _contention_note(capture)
+    for event in capture.events:
+        if event.kind == "gap":
+            what = event.data.get("what", "a sampler")
+            reason = event.data.get("reason", "it stopped")
+            notes.append(f"Samples of {what} are missing: {reason}.")
+        if event.kind == "error":
+            kind, message = event.data.get("type", "Error"), event.data.get("message", "")
+            notes.append(f"An error was recorded: {kind}: {str(message).rstrip('.')}.")
     if capture.cut is not None:
         notes.append(f"The capture is incomplete: {capture.cut.note}.")
     return notes

@@ -10,34 +10,40 @@ from stallscope.analyzers.rules import MET, NOT_MET, by_id
 _CLASS_RULES = ("capacity", "bandwidth", "scheduling")
 
 
-def _difference(bottleneck: str, rules: Sequence[RuleResult], preempts: bool) -> str:
-    met = [r for r in rules if r.status == MET and r.id in _CLASS_RULES]
-    if bottleneck in _CLASS_RULES:
-        rule = by_id(rules, bottleneck)
-        if bottleneck == "capacity" and rule.status == NOT_MET:
-            does = (
-                "this engine preempts instead" if preempts else "requests wait for KV room instead"
-            )
-            return f"no OOM: {does}; {rule.reason}"
-        if rule.status == NOT_MET:
-            return f"the {bottleneck} rule is not met ({rule.reason}), {_OTHER_VIEW[bottleneck]}"
-        return f"the {bottleneck} rule cannot be observed here: {rule.reason}"
-    if met:
-        names = " and ".join(r.id for r in met)
-        but = _NOT_ENOUGH.get(bottleneck, "the step budget decides otherwise")
-        return f"the {names} rule is met ({met[0].reason}), but {but}"
-    return f"the rules know no {bottleneck} class"
-
-
 _OTHER_VIEW = {
-    "bandwidth": "yet reading weights and KV at the speed this device reaches at these shapes "
-    "is the largest part of the step",
-    "scheduling": "yet requests queue at the sequence cap with KV to spare",
+    "bandwidth": "yet reading weights and KV, at the speed this device reaches at these shapes, "
+    "is the largest known part of the step",
+    "scheduling": "yet requests queue while KV has room",
 }
 _NOT_ENOUGH = {
-    "undetermined": "too much of the step is unexplained to name its limit",
+    "undetermined": "the evidence does not settle what limits the run",
     "none": "nothing waits and the engine idles",
 }
+
+
+def _own_rule(rule: RuleResult, preempts: bool) -> str:
+    """Say why the verdict's own rule is not met."""
+    if rule.status != NOT_MET:
+        return f"the {rule.id} rule cannot be observed here: {rule.reason}"
+    if rule.id != "capacity":
+        return f"the {rule.id} rule is not met ({rule.reason}), {_OTHER_VIEW[rule.id]}"
+    if any(m.name == "allocation_failures" and m.value > 0 for m in rule.measures):
+        return f"an allocation was refused, but {rule.reason}: it asked for more than was free"
+    does = "this engine preempts instead" if preempts else "requests wait for KV room instead"
+    return f"no OOM: {does} ({rule.reason})"
+
+
+def _difference(bottleneck: str, rules: Sequence[RuleResult], preempts: bool) -> str:
+    own = by_id(rules, bottleneck) if bottleneck in _CLASS_RULES else None
+    others = [r for r in rules if r.status == MET and r.id in _CLASS_RULES and r is not own]
+    says = " and ".join(f"the {r.id} rule is met ({r.reason})" for r in others)
+    if own is not None and own.status == MET:
+        return f"{says} as well, but {bottleneck} binds first"
+    if own is not None:
+        return "; ".join(filter(None, (says, _own_rule(own, preempts))))
+    if says:
+        return f"{says}, but {_NOT_ENOUGH.get(bottleneck, 'the step budget decides otherwise')}"
+    return f"the rules know no {bottleneck} class"
 
 
 def document_verdict(
@@ -47,7 +53,7 @@ def document_verdict(
     classes = tuple(r.id for r in rules if r.status == MET and r.id in _CLASS_RULES)
     is_focus = by_id(rules, "decode-focus").status == MET
     unseen = [r.id for r in rules if r.status not in (MET, NOT_MET)]
-    parts = [" and ".join(classes) if classes else "no class"]
+    parts = [" and ".join(classes) if classes else "no bottleneck shown"]
     if is_focus:
         parts.append("optimise decode first")
     if unseen:

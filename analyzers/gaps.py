@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from stallscope.analyzers.cost.calibration import NoCostModel
 from stallscope.analyzers.result import RuleResult
-from stallscope.analyzers.rules import UNSEEN
+from stallscope.analyzers.rules import UNSEEN, by_id
 from stallscope.analyzers.step.budget import StepCost
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.evidence import NotObservable
@@ -24,22 +25,32 @@ def _of_rules(rules: Sequence[RuleResult], is_cpu: bool) -> list[NotObservable]:
     if is_cpu:
         how["bandwidth"] = "run on a GPU; on a CPU read the bandwidth share of the step budget"
         how["scheduling"] = "run on a GPU; on a CPU the verdict goes by the queue and the caps"
+    scheduling = by_id(rules, "scheduling")
+    if not any(m.name == "queue_wait_share" for m in scheduling.measures):
+        how["scheduling"] = "record requests, or the engine's waiting and running"
     return [
         NotObservable(f"the {r.id} rule", r.reason, how[r.id]) for r in rules if r.status == UNSEEN
     ]
+
+
+def where_to_look(capture: Capture) -> str:
+    """Say what to trace when a step's time is not explained."""
+    if capture.subject.device is not None and capture.subject.device.is_cpu:
+        return "profile a few steps with torch.profiler"
+    return "trace a few steps with nsys (cuda, nvtx): launch gaps show as an idle device"
 
 
 def unobserved(
     capture: Capture,
     costs: Sequence[StepCost],
     rules: Sequence[RuleResult],
-    missing_model: str,
+    missing: NoCostModel | None,
 ) -> tuple[NotObservable, ...]:
     """List what is missing for rules, budget and its parts."""
     is_cpu = capture.subject.device is not None and capture.subject.device.is_cpu
     found = _of_rules(rules, is_cpu)
-    if missing_model:
-        found.append(NotObservable("the step budget", missing_model, "see the reason"))
+    if missing is not None:
+        found.append(NotObservable("the step budget", missing.reason, missing.how))
     if costs and not is_cpu and not capture.kernels:
         found.append(
             NotObservable(

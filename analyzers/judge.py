@@ -21,6 +21,7 @@ from stallscope.analyzers.step.clocks import clock_ratios, slow_clocks_explain
 from stallscope.analyzers.step.indicators import limit_without_budget
 from stallscope.analyzers.step.limit import QUALITY, Decision, limit_of_budget
 from stallscope.analyzers.thresholds import Thresholds
+from stallscope.analyzers.words import percent
 from stallscope.profiler.capture import Capture
 
 
@@ -78,13 +79,26 @@ def step_decision(
     decision = limit_of_budget(budget, t)
     ratio = clock_ratios(capture)
     if ratio is not None and slow_clocks_explain(budget, ratio, t):
-        reason = f"clocks ran at {ratio.sm:.0%} (SM) and {ratio.memory:.0%} (memory) of nominal"
+        reason = f"clocks ran at {percent(ratio.sm)} (SM) and {percent(ratio.memory)} (memory) "
+        reason += "of nominal"
         return Decision("device", decision.share, 0.0, decision.bottleneck, 0.0, 0.7, reason)
     return decision
 
 
-def _none(reason: str, share: float) -> Decision:
-    return Decision("none", share, 0.0, None, 0.0, QUALITY["measured"], reason)
+def _none(demand: Demand, t: Thresholds) -> Decision:
+    idle, queued = demand.idle_share or 0.0, demand.queued_share or 0.0
+    reason = f"nothing was in flight {percent(idle)} of the time"
+    if queued < t.nothing_waits:
+        reason += " and nothing waited"
+    else:
+        reason += f"; in the rest, requests waited {percent(queued)} of their time"
+    return Decision("none", idle, 0.0, None, 0.0, QUALITY[demand.provenance], reason)
+
+
+def _client(demand: Demand, offered: float) -> Decision:
+    reason = f"{demand.in_flight or 0.0:.1f} of {offered:.0f} clients had a request in flight on "
+    reason += "average, and nothing waited"
+    return Decision("client", 1.0, 0.0, None, 0.0, QUALITY[demand.provenance], reason)
 
 
 def judge(
@@ -101,13 +115,11 @@ def judge(
     load = classify_load(demand, t)
     budgets = phase_budgets(costs, cost)
     admission: Admission | None = None
-    if is_client_limited(demand, offered_concurrency(capture, demand), t):
-        reason = "fewer than half of the offered requests arrived, and nothing waited"
-        quality = QUALITY[demand.provenance]
-        decision = Decision("client", 1.0, 0.0, None, 0.0, quality, reason)
+    offered = offered_concurrency(capture, demand)
+    if is_client_limited(demand, offered, t):
+        decision = _client(demand, offered or 0.0)
     elif load in ("idle", "underloaded"):
-        idle = demand.idle_share or 0.0
-        decision = _none(f"nothing was in flight {idle:.0%} of the time and nothing waited", idle)
+        decision = _none(demand, t)
     elif load == "overloaded":
         per_token = kv_bytes_per_token(cost.spec, cost.kv_dtype) if cost is not None else None
         admission = observe_admission(capture, span, per_token)

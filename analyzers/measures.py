@@ -111,6 +111,8 @@ def kv_measures(
         if count and again is not None:
             source = "prefilled tokens − prompt tokens"
             found.append(measure("recomputed_tokens", again, "derived", source))
+    elif preempted := sum(e.kind == "preempt" for e in capture.events):
+        found.append(measure("preemptions", preempted, "measured", "preempt events"))
     return found + _kv_bytes(capture, costs, cost)
 
 
@@ -177,7 +179,9 @@ def probe_measures(capture: Capture) -> list[Measure]:
             size = f"{data['buffer_bytes'] / 2**20:.0f} MiB" if "buffer_bytes" in data else ""
             detail = size or f"{data.get('dtype', '')} N={data.get('n', '')}"
             name = "probe_bandwidth" if data["probe"] == "stream" else "probe_flops"
-            source = f"probe {data['when']} the run, {detail}"
+            when = data["when"]
+            at = f"{when} the run" if when in ("before", "after") else f"at the {when} size"
+            source = f"probe {at}, {detail}"
             found.append(measure(name, float(data["value"]), "measured", source))
     return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from stallscope.analyzers.checks import refused_allocations
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.cost.work import mbu, mfu, of_phases, work_of
 from stallscope.analyzers.load.demand import Demand, Span, union_ns
@@ -52,12 +53,12 @@ def _host_memory(capture: Capture) -> Measure | None:
 
 
 def allocation_failures(capture: Capture) -> Measure | None:
-    """Count refused allocations; a capture without steps or events cannot know of any."""
-    failures = [e for e in capture.events if e.kind == "oom"]
+    """Count refused allocations; only where steps were recorded can there be said to be none."""
+    failures = refused_allocations(capture)
     if not failures and not capture.steps:
         return None
     value = float(len(failures))
-    return Measure("allocation_failures", value, "count", "measured", "oom events")
+    return Measure("allocation_failures", value, "count", "measured", "oom and error events")
 
 
 def busy(capture: Capture, costs: Sequence[StepCost], span: Span | None) -> tuple[Measure, ...]:
@@ -103,12 +104,13 @@ def _dram(
 def _utilisation(
     capture: Capture, costs: Sequence[StepCost], cost: CostModel | None, span: Span | None
 ) -> tuple[Measure, ...]:
-    value = [m for m in observe(capture, "sm_throughput", SM_THROUGHPUT) if m.side is None]
+    found = observe(capture, "sm_throughput", SM_THROUGHPUT)
+    value = tuple(m for m in found if m.side is None)
     if value:
-        return tuple(value)
+        return value
     work = work_of(costs, cost) if cost is not None else None
     bound = (mfu(work, cost),) if cost is not None and work is not None else ()
-    return (*bound, *busy(capture, costs, span))
+    return (*found, *bound, *busy(capture, costs, span))
 
 
 def _why(capture: Capture) -> dict[str, str]:

@@ -34,7 +34,14 @@ SM_THROUGHPUT = Quantity(
         "gpm_integer_util",
         "nsys_tensor_active",
     ),
-    upper_bounds=("dcgm_sm_active", "gpm_sm_util", "trace_kernel_busy", "gpu_busy"),
+    upper_bounds=(
+        "dcgm_sm_active",
+        "gpm_sm_util",
+        "trace_kernel_busy",
+        "gpu_busy",
+        "dcgm_gr_engine_active",
+        "nvml_gpu_util",
+    ),
 )
 DRAM_THROUGHPUT = Quantity(
     values=("ncu_dram_throughput", "nsys_dram_throughput", "gpm_dram_util", "dcgm_dram_active"),

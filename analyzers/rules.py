@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from stallscope.analyzers.quantities import is_above, is_below
 from stallscope.analyzers.result import RuleResult
 from stallscope.analyzers.thresholds import Thresholds
+from stallscope.analyzers.words import percent
 from stallscope.profiler.evidence import Measure
 
 MET, NOT_MET, UNSEEN = "met", "not met", "not observable"
@@ -64,15 +65,14 @@ def capacity_rule(evidence: RuleEvidence, t: Thresholds) -> RuleResult:
 def _dram_state(evidence: RuleEvidence, t: Thresholds) -> tuple[bool | None, str]:
     high, measure = is_above(evidence.dram, t.dram_high)
     if measure is not None:
-        sign = ">" if high else "≤"
-        return high, f"DRAM {_fmt(measure)} {sign} {t.dram_high:.2f}"
+        return high, f"DRAM {_fmt(measure)}, {'above' if high else 'not above'} {t.dram_high:.2f}"
     lower = next((m for m in evidence.dram if m.side == "lower"), None)
     if lower is not None and evidence.dram_is_decode:
         most = lower.value * DECODE_TRAFFIC_EXCESS
         if most <= t.dram_high:
             return False, (
                 f"bytes that must move fill {lower.value:.3f} of the peak; with "
-                f"{DECODE_TRAFFIC_EXCESS - 1:.0%} more traffic than that, {most:.3f} "
+                f"{percent(DECODE_TRAFFIC_EXCESS - 1)} more traffic than that, {most:.3f} "
                 f"≤ {t.dram_high:.2f} (estimated)"
             )
     if lower is not None:
@@ -90,8 +90,7 @@ def bandwidth_rule(evidence: RuleEvidence, t: Thresholds) -> RuleResult:
     high, dram_reason = _dram_state(evidence, t)
     sm_low, sm_measure = is_below(evidence.sm, t.sm_low)
     if sm_measure is not None:
-        sign = "<" if sm_low else "≥"
-        sm_reason = f"SM {_fmt(sm_measure)} {sign} {t.sm_low:.2f}"
+        sm_reason = f"SM {_fmt(sm_measure)}, {'below' if sm_low else 'not below'} {t.sm_low:.2f}"
     else:
         sm_reason = evidence.why["sm"]
     if high is False:
@@ -126,6 +125,13 @@ def scheduling_rule(evidence: RuleEvidence, t: Thresholds) -> RuleResult:
     return RuleResult("scheduling", text, MET, reason, shown)
 
 
+# By whether decode's share is above the line in the requests' view, and so not in the engine's.
+_INTERFERENCE = {
+    True: "prefill steps delay the decode of other requests",
+    False: "requests stay in prefill while the engine decodes others",
+}
+
+
 def decode_rule(evidence: RuleEvidence, t: Thresholds) -> RuleResult:
     """Decode takes most of the time, seen from the requests and from the engine."""
     text = f"decode share > {t.decode_share:.2f}, from requests and from the engine"
@@ -137,7 +143,7 @@ def decode_rule(evidence: RuleEvidence, t: Thresholds) -> RuleResult:
     by_request, by_engine = requests.value > t.decode_share, engine[0].value > t.decode_share
     numbers = f"{requests.value:.3f} of the requests' time, {engine[0].value:.3f} of step time"
     if by_request != by_engine:
-        why = "the two views disagree: prefill steps delay other requests' decode"
+        why = f"the two views disagree: {_INTERFERENCE[by_request]}"
         return RuleResult("decode-focus", text, NOT_MET, f"{numbers}; {why}", shown)
     status = MET if by_request else NOT_MET
     return RuleResult("decode-focus", text, status, numbers, shown)

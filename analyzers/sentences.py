@@ -6,11 +6,13 @@ from collections.abc import Mapping
 
 from stallscope.analyzers.judge import Judgement
 from stallscope.analyzers.result import Gain
+from stallscope.analyzers.step.limit import Decision
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.analyzers.whatif.replay import WhatIf
+from stallscope.analyzers.words import both, percent
 from stallscope.profiler.evidence import Measure
 
-_UNKNOWN_LOAD = "no request or queue was recorded"
+_MUCH = 0.25  # an unexplained share from here on is worth a trace
 
 
 def _queue_text(judgement: Judgement) -> str:
@@ -19,14 +21,14 @@ def _queue_text(judgement: Judgement) -> str:
         return "requests queue"
     return (
         f"{demand.waiting:.1f} of {demand.in_flight:.1f} requests in flight wait on average "
-        f"({demand.queued_share:.0%} of their time)"
+        f"({percent(demand.queued_share)} of their time)"
     )
 
 
 def gain_text(gain: Gain) -> str:
     """Say a predicted change with its error."""
     change = gain.after / gain.before - 1.0
-    return f"{change:+.0%} {gain.unit} (± {gain.error:.0%})"
+    return f"{change * 100:+.0f} % {gain.unit} (± {percent(gain.error)})"
 
 
 def _lifted(action: str, whatif: WhatIf | None, t: Thresholds) -> str:
@@ -35,7 +37,7 @@ def _lifted(action: str, whatif: WhatIf | None, t: Thresholds) -> str:
     gain = whatif.gain
     if gain.after / gain.before - 1.0 < t.small_gain:
         most = max(0.0, gain.after / gain.before - 1.0)
-        return f", but {action} buys only about {most:.0%}: the step itself is the limit"
+        return f", but {action} buys only about {percent(most)}: the step itself is the limit"
     after = f", then {whatif.next_limit} binds" if whatif.next_limit else ""
     return f"; {action} would buy {gain_text(gain)}{after}"
 
@@ -44,7 +46,8 @@ def _capacity(judgement: Judgement, found: Mapping[str, Measure]) -> str:
     preempted = found.get("preemptions")
     text = f"The KV cache is full: {_queue_text(judgement)}"
     if preempted is not None and preempted.value:
-        text += f", and running requests were preempted {preempted.value:.0f} times"
+        times = "once" if preempted.value == 1 else f"{preempted.value:.0f} times"
+        text += f", and running requests were preempted {times}"
     return text
 
 
@@ -52,11 +55,27 @@ def _served(judgement: Judgement, cause: str) -> str:
     decision = judgement.decision
     text = f"{cause}: {decision.reason}"
     if decision.next_class is not None:
-        text += f"; next is {decision.next_class} at {decision.next_share:.0%}"
+        text += f"; next is {decision.next_class} at {percent(decision.next_share)}"
     return text
 
 
+def _undetermined(decision: Decision, trace: str) -> str:
+    between = f" between {both(decision.between)}" if decision.between else ""
+    text = f"Undetermined{between}: {decision.reason}."
+    if decision.share > 0 and decision.unexplained >= _MUCH:
+        text += f" To tell what the rest is, {trace}."
+    return text
+
+
+# Out of memory, and what a check of the capture found, come with any load.
+_ALONE = {
+    "capacity": "Memory capacity limits this run",
+    "telemetry": "The telemetry cannot be believed",
+    "profiler": "The profiler itself disturbed the run",
+}
 _SERVED = {
+    **_ALONE,
+    "scheduling": "The scheduler limits this run",
     "bandwidth": "Memory bandwidth limits the step",
     "compute": "Arithmetic limits the step",
     "host": "The host limits the step",
@@ -77,17 +96,23 @@ _LIFT = {
 
 
 def verdict_sentence(
-    judgement: Judgement, found: Mapping[str, Measure], whatif: WhatIf | None, t: Thresholds
+    judgement: Judgement,
+    found: Mapping[str, Measure],
+    whatif: WhatIf | None,
+    *,
+    trace: str,
+    t: Thresholds,
 ) -> str:
-    """Say what limits the run, why, and what lifting it would buy."""
+    """Say what limits the run, why, and what lifting it would buy.
+
+    `trace` says how to look into unexplained time.
+    """
     bottleneck, decision = judgement.bottleneck, judgement.decision
     if bottleneck == "none":
         return f"Nothing limits this run: {decision.reason}."
     if bottleneck == "undetermined":
-        between = " or ".join(decision.between)
-        head = f"Undetermined between {between}" if between else "Undetermined"
-        return f"{head}: {decision.reason}."
-    if judgement.load != "overloaded" or judgement.admission is None:
+        return _undetermined(decision, trace)
+    if judgement.admission is None:
         return _served(judgement, _SERVED[bottleneck]) + "."
     if bottleneck == "capacity":
         text = _capacity(judgement, found)

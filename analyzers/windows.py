@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import statistics
 from collections.abc import Sequence
 
@@ -28,6 +29,11 @@ def split(span: Span, costs: Sequence[StepCost]) -> tuple[Span, ...]:
     return tuple(Span(a, b) for a, b in zip(edges, edges[1:], strict=False))
 
 
+def _samples_within(capture: Capture, span: Span) -> Capture:
+    within = (s for s in capture.device_samples if span.start_ns <= s.t_ns <= span.end_ns)
+    return dataclasses.replace(capture, device_samples=tuple(within))
+
+
 def judge_windows(
     capture: Capture,
     costs: Sequence[StepCost],
@@ -37,11 +43,15 @@ def judge_windows(
     span: Span,
     t: Thresholds,
 ) -> tuple[Window, ...]:
-    """Judge each window by the steps that start in it; times are seconds from the span's start."""
+    """Judge each window by the steps that start in it and the device samples taken in it.
+
+    Times are seconds from the span's start.
+    """
     windows = []
     for window in split(span, costs):
         inside = [c for c in costs if window.start_ns <= c.step.start_ns < window.end_ns]
-        result = judge(capture, inside, cost=cost, missing=missing, span=window, t=t)
+        seen = _samples_within(capture, window)
+        result = judge(seen, inside, cost=cost, missing=missing, span=window, t=t)
         windows.append(
             Window(
                 from_s=(window.start_ns - span.start_ns) * 1e-9,

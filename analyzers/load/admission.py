@@ -58,7 +58,7 @@ def limit_of_step(step: Step, subject: Subject, head_need_bytes: int | None) -> 
     the sequence cap, then scheduled tokens against the token budget.
     """
     if step.blocked_by is not None:
-        return step.blocked_by
+        return step.blocked_by if step.blocked_by in LIMIT_CLASS else "unknown"
     if _kv_is_short(step, head_need_bytes):
         return "kv"
     if subject.max_num_seqs is not None and (step.running or 0) >= subject.max_num_seqs:

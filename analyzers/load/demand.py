@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from stallscope.analyzers.thresholds import Thresholds
-from stallscope.profiler.capture import Capture, Request
+from stallscope.profiler.capture import Capture, Request, Step
 from stallscope.profiler.evidence import Provenance
 
 
@@ -61,9 +61,12 @@ def union_ns(intervals: Iterable[tuple[int, int]]) -> int:
 
 
 def run_span(capture: Capture) -> Span | None:
-    """Return the stretch that counts: from the first arrival or step to the last end."""
+    """Return the stretch that counts: from the first arrival or step to the last moment known.
+
+    In a cut run that is not the end of a request: those that still wait have none.
+    """
     starts = [r.arrival_ns for r in capture.requests]
-    ends = [r.end_ns for r in capture.requests if r.end_ns is not None]
+    ends = [t for r in capture.requests for t in _moments(r)] + [t.t_ns for t in capture.tokens]
     steps = [s for s in capture.steps if not s.warmup]
     starts += [s.start_ns for s in steps]
     ends += [s.end_ns for s in steps]
@@ -71,6 +74,11 @@ def run_span(capture: Capture) -> Span | None:
     if not starts and gauges:
         return Span(min(gauges), max(gauges))
     return Span(min(starts), max(ends)) if starts and ends else None
+
+
+def _moments(request: Request) -> Iterator[int]:
+    moments = (request.arrival_ns, request.admitted_ns, request.first_token_ns, request.end_ns)
+    return (t for t in moments if t is not None)
 
 
 def _waits(request: Request, span: Span) -> int:
@@ -115,7 +123,7 @@ def _from_requests(requests: Sequence[Request], span: Span) -> Demand:
 
 
 def _grows(requests: Sequence[Request], span: Span) -> bool:
-    """Tell whether the queue of the last third stands above the first third's and never empties."""
+    """Tell whether the mean queue rises from third to third, by one request or more in all."""
     third = span.duration_ns // 3
     if third == 0:
         return False
@@ -137,9 +145,9 @@ class Gauge:
 
 def gauges(capture: Capture, span: Span) -> tuple[Gauge, ...]:
     """Return waiting and running over time: from the steps, else from the engine's samples."""
-    steps = [s for s in capture.steps if not s.warmup and span.overlap_ns(s.start_ns, s.end_ns)]
+    steps = [s for s in capture.steps if not s.warmup]
     if steps and all(s.waiting is not None and s.running is not None for s in steps):
-        return tuple(Gauge(s.end_ns - s.start_ns, s.waiting or 0, s.running or 0) for s in steps)
+        return tuple(_step_gauges(steps, span))
     series: dict[int, dict[str, float]] = {}
     for sample in capture.engine_samples:
         if sample.name in ("waiting", "running") and span.start_ns <= sample.t_ns <= span.end_ns:
@@ -150,6 +158,23 @@ def gauges(capture: Capture, span: Span) -> tuple[Gauge, ...]:
         Gauge(b - a, series[a]["waiting"], series[a]["running"])
         for a, b in zip(times, times[1:], strict=False)
     )
+
+
+def _step_gauges(steps: Sequence[Step], span: Span) -> Iterator[Gauge]:
+    """Yield each step's gauges, and nothing in flight for a gap that no request lived through.
+
+    A step that decodes brought its requests over the gap before it, and so did a queue.
+    """
+    reached, queued = None, False
+    for step in sorted(steps, key=lambda s: s.start_ns):
+        if reached is not None and not step.decode_requests and not queued:
+            idle_ns = span.overlap_ns(reached, step.start_ns)
+            if idle_ns:
+                yield Gauge(idle_ns, 0, 0)
+        inside_ns = span.overlap_ns(step.start_ns, step.end_ns)
+        if inside_ns:
+            yield Gauge(inside_ns, step.waiting or 0, step.running or 0)
+        reached, queued = max(reached or 0, step.end_ns), bool(step.waiting)
 
 
 def _from_gauges(rows: Sequence[Gauge]) -> Demand:
@@ -176,6 +201,8 @@ def _from_gauges(rows: Sequence[Gauge]) -> Demand:
 
 def observe_demand(capture: Capture, span: Span) -> Demand:
     """Measure the load in a span from requests, else from gauges, else say nothing."""
+    if not span.duration_ns:
+        return UNKNOWN_DEMAND
     if capture.requests:
         return _from_requests(capture.requests, span)
     rows = gauges(capture, span)

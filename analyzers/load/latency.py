@@ -61,7 +61,7 @@ def latencies(capture: Capture) -> Mapping[str, Distribution]:
 
 
 def throughput(capture: Capture, span: Span | None) -> Throughput:
-    """Rates over the span, from the requests that ended in it; input counts prompts prefilled."""
+    """Rates over the span: prompts prefilled, tokens generated, requests finished."""
     if span is None or not span.duration_ns or not capture.requests:
         return Throughput(None, None, None)
     seconds = span.duration_ns * NS

@@ -6,18 +6,19 @@ from stallscope.analyzers.quantities import (
     DRAM_THROUGHPUT,
     TENSOR_ACTIVE,
     Quantity,
-    is_above,
     is_below,
     observe,
 )
 from stallscope.analyzers.step.limit import Decision
 from stallscope.analyzers.thresholds import Thresholds
+from stallscope.analyzers.words import percent
 from stallscope.profiler.capture import Capture
 
 MATRIX_MATRIX = frozenset({"gemm"})
 MATRIX_VECTOR = frozenset({"gemv", "norm", "elementwise"})
 _TRACE_BUSY = Quantity(("trace_kernel_busy",))  # union of kernel intervals over the window
 MOVING = frozenset({"communication", "copy"})
+CANDIDATES = ("bandwidth", "compute", "host")  # of a step about which nothing is known
 
 
 def _decision(bottleneck: str, share: float, quality: float, reason: str, cap: float) -> Decision:
@@ -36,20 +37,21 @@ def _from_idle(capture: Capture, t: Thresholds) -> Decision | None:
     if window_ns and exposed / window_ns > idle / 2:
         reason = "exposed copies and communication fill the time in which no kernel computes"
         return _decision("interconnect", idle, 0.7, reason, 0.8)
-    return _decision("host", idle, 1.0, f"the device idles {idle:.0%} of the steady window", 0.9)
+    reason = f"the device idles {percent(idle)} of the steady window"
+    return _decision("host", idle, 1.0, reason, 0.9)
 
 
 def _from_counters(capture: Capture, t: Thresholds) -> Decision | None:
     tensor = observe(capture, "tensor_active", TENSOR_ACTIVE)
     dram = observe(capture, "dram_throughput", DRAM_THROUGHPUT)
-    busy_tensor, measure = is_above(tensor, t.tensor_bound)
-    if busy_tensor and measure is not None:
-        reason = f"tensor cores are active {measure.value:.0%}"
+    under, measure = is_below(tensor, t.tensor_bound)
+    if under is False and measure is not None:
+        reason = f"tensor cores are active {percent(measure.value)}"
         return _decision("compute", measure.value, 0.8, reason, 0.85)
-    high, measure = is_above(dram, t.dram_bound)
+    under, measure = is_below(dram, t.dram_bound)
     low, _ = is_below(tensor, t.tensor_low)
-    if high and low and measure is not None:
-        reason = f"DRAM runs at {measure.value:.0%} with the tensor cores nearly idle"
+    if under is False and low and measure is not None:
+        reason = f"DRAM runs at {percent(measure.value)} with the tensor cores nearly idle"
         return _decision("bandwidth", measure.value, 0.8, reason, 0.85)
     return None
 
@@ -61,10 +63,10 @@ def _from_kernel_classes(capture: Capture, t: Thresholds) -> Decision | None:
     matrix = sum(k.busy_ns for k in capture.kernels if k.kernel_class in MATRIX_MATRIX) / total
     vector = sum(k.busy_ns for k in capture.kernels if k.kernel_class in MATRIX_VECTOR) / total
     if matrix >= t.kernel_class_share:
-        reason = f"{matrix:.0%} of kernel time is matrix-matrix GEMM"
+        reason = f"{percent(matrix)} of kernel time is matrix-matrix GEMM"
         return _decision("compute", matrix, 0.4, reason, 0.6)
     if vector >= t.kernel_class_share:
-        reason = f"{vector:.0%} of kernel time is GEMV and elementwise"
+        reason = f"{percent(vector)} of kernel time is GEMV and elementwise"
         return _decision("bandwidth", vector, 0.4, reason, 0.6)
     return None
 
@@ -75,5 +77,5 @@ def limit_without_budget(capture: Capture, t: Thresholds, missing: str) -> Decis
         decision = decide(capture, t)
         if decision is not None:
             return decision
-    reason = f"no budget: {missing}"
-    return Decision("undetermined", 0.0, 0.0, None, 1.0, 0.4, reason)
+    reason = f"without a step budget these cannot be told apart: {missing}"
+    return Decision("undetermined", 0.0, 0.0, None, 1.0, 0.4, reason, between=CANDIDATES)

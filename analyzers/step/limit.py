@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from stallscope.analyzers.result import BudgetPart, PhaseBudget
 from stallscope.analyzers.thresholds import Thresholds
+from stallscope.analyzers.words import percent
 
 CLASS_PARTS: Mapping[str, tuple[str, ...]] = {
     "bandwidth": ("weights", "kv"),
@@ -72,22 +73,23 @@ def limit_of_budget(budget: PhaseBudget, t: Thresholds) -> Decision:
     ranked = sorted(shares.items(), key=lambda item: (-item[1], item[0]))
     (first, share), (second, next_share) = ranked[0], ranked[1]
     unexplained = part_share(budget, "unexplained")
-    what = f"{_parts_text(first)} {share:.0%} of step time"
+    what = f"{_parts_text(first)} {percent(share)} of step time"
     if _is_model_error(budget, t) and first in ("bandwidth", "compute"):
-        reason = f"the cost model's floor is {-unexplained:.0%} above the measured step"
+        reason = f"the cost model's floor is {percent(-unexplained)} above the measured step"
+        quality, between = QUALITY["estimated"], (first, second)
         return Decision(
-            "undetermined", share, next_share, None, unexplained, QUALITY["estimated"], reason
+            "undetermined", share, next_share, None, unexplained, quality, reason, between
         )
     quality = _quality(budget, first)
     if share >= t.limit_share and share >= t.limit_margin * next_share:
         after = second if next_share > 0.05 else None
         return Decision(first, share, next_share, after, unexplained, quality, what)
     if share < t.limit_share:
-        reason = f"the largest known part is {what}; {unexplained:.0%} is unexplained"
+        reason = f"{what}, the largest known part; {percent(unexplained)} is unexplained"
         # Launch gaps hide in the unexplained, so host stays a candidate while that is large.
         between = (first, "host") if first != "host" else (first, second)
     else:
-        reason = f"{what} and {_parts_text(second)} {next_share:.0%} are too close to call"
+        reason = f"{what} and {_parts_text(second)} {percent(next_share)}, too close to call"
         between = (first, second)
     return Decision("undetermined", share, next_share, None, unexplained, quality, reason, between)
 

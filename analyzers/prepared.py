@@ -1,0 +1,58 @@
+"""A capture with everything that is worked out before it is judged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stallscope.analyzers.checks import Checked, check
+from stallscope.analyzers.cost.calibration import NoCostModel, build_cost_model
+from stallscope.analyzers.cost.roofline import CostModel
+from stallscope.analyzers.load.demand import Span, run_span
+from stallscope.analyzers.load.latency import throughput
+from stallscope.analyzers.result import Throughput
+from stallscope.analyzers.step.budget import StepCost, cost_steps, measured_steps
+from stallscope.analyzers.thresholds import Thresholds
+from stallscope.profiler.capture import Capture
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A capture, its checks, its priced steps, and why there is no budget where there is none."""
+
+    capture: Capture
+    checked: Checked
+    cost: CostModel | None
+    missing: NoCostModel | None
+    costs: tuple[StepCost, ...]
+    span: Span
+    thresholds: Thresholds
+    throughput: Throughput
+
+    @property
+    def why_no_budget(self) -> str:
+        """A clause for the sentence, empty where there is a budget."""
+        return f"{self.missing.reason} ({self.missing.how})" if self.missing else ""
+
+
+def prepare(capture: Capture, thresholds: Thresholds) -> Run:
+    """Work out what every later step needs."""
+    model = build_cost_model(capture)
+    cost = model if isinstance(model, CostModel) else None
+    costs = cost_steps(measured_steps(capture), cost)
+    missing = model if isinstance(model, NoCostModel) else None
+    if cost is not None and not costs:
+        missing = NoCostModel("no step was recorded", "record steps, or trace a few with nsys")
+    elif cost is not None and any(c.floor is None for c in costs):
+        reason = "steps do not say how much context they read"
+        missing = NoCostModel(reason, "record context_tokens")
+    span = run_span(capture)
+    return Run(
+        capture=capture,
+        checked=check(capture),
+        cost=cost,
+        missing=missing,
+        costs=costs,
+        span=span or Span(0, 0),
+        thresholds=thresholds,
+        throughput=throughput(capture, span),
+    )

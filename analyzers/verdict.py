@@ -1,0 +1,108 @@
+"""The verdict on a prepared run: the judgement, its limits by goal, its sentence and chain."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+from stallscope.analyzers.chain import build_chain
+from stallscope.analyzers.confidence import confidence
+from stallscope.analyzers.gaps import where_to_look
+from stallscope.analyzers.judge import Judgement, judge
+from stallscope.analyzers.limits import decisions_by_goal, limits_of
+from stallscope.analyzers.prepared import Run
+from stallscope.analyzers.result import Verdict, Window
+from stallscope.analyzers.sentences import verdict_sentence
+from stallscope.analyzers.step.budget import StepCost
+from stallscope.analyzers.step.limit import Decision
+from stallscope.analyzers.thresholds import Thresholds
+from stallscope.analyzers.whatif.replay import Replay, WhatIf, lift, try_config
+from stallscope.profiler.evidence import Measure
+
+GOALS = ("ttft", "tpot", "throughput")
+
+
+def judge_run(run: Run) -> Judgement:
+    """Judge the whole run; what a check of the capture found comes first."""
+    judgement = judge(
+        run.capture,
+        run.costs,
+        cost=run.cost,
+        missing=run.why_no_budget,
+        span=run.span,
+        t=run.thresholds,
+    )
+    if run.checked.decision is not None:
+        return dataclasses.replace(judgement, decision=run.checked.decision, admission=None)
+    return judgement
+
+
+def build_verdict(
+    run: Run,
+    judgement: Judgement,
+    windows: tuple[Window, ...],
+    measures: tuple[Measure, ...],
+    *,
+    replay: Replay | None,
+    goal: str | None,
+) -> Verdict:
+    """Say what limits the run for a goal, by default for throughput."""
+    decisions = _by_goal(run, judgement)
+    whatif = _whatif(judgement, replay, run.thresholds)
+    sentence = _say(run, judgement, measures, whatif)
+    headline = judgement
+    if goal is not None and decisions[goal].bottleneck != judgement.bottleneck:
+        # Only a step can differ from the verdict, so the queue has no part in this headline.
+        headline = dataclasses.replace(judgement, decision=decisions[goal], admission=None)
+        whatif = None
+        own = _say(run, headline, measures, None)
+        sentence = f"For {goal.upper()}: {own} For throughput: {sentence}"
+    is_whole_run = headline is judgement and run.checked.decision is None
+    return Verdict(
+        bottleneck=headline.bottleneck,
+        confidence=confidence(headline.decision, windows if is_whole_run else ()),
+        load=judgement.load,
+        phase=_phase(run.costs),
+        sentence=sentence,
+        limits=limits_of(decisions),
+        between=headline.decision.between,
+        next_limit=(whatif.next_limit if whatif else None) or headline.decision.next_class,
+        chain=build_chain(headline, measures),
+    )
+
+
+def _by_goal(run: Run, judgement: Judgement) -> Mapping[str, Decision]:
+    if run.checked.decision is not None:
+        return dict.fromkeys(GOALS, run.checked.decision)
+    return decisions_by_goal(
+        run.capture,
+        run.costs,
+        judgement,
+        cost=run.cost,
+        missing=run.why_no_budget,
+        t=run.thresholds,
+    )
+
+
+def _say(
+    run: Run, judgement: Judgement, measures: tuple[Measure, ...], whatif: WhatIf | None
+) -> str:
+    found = {m.name: m for m in measures}
+    trace = where_to_look(run.capture)
+    return verdict_sentence(judgement, found, whatif, trace=trace, t=run.thresholds)
+
+
+def _whatif(judgement: Judgement, replay: Replay | None, t: Thresholds) -> WhatIf | None:
+    if replay is None or judgement.admission is None:
+        return None
+    limit = judgement.decision.reason
+    return try_config(replay, lift(replay, limit), t) if limit in ("kv", "seqs", "tokens") else None
+
+
+def _phase(costs: Sequence[StepCost]) -> str:
+    """Name the phase that holds nearly all of the step time, or "all"."""
+    total = sum(c.time_s for c in costs)
+    for phase in ("prefill", "decode", "mixed"):
+        if total and sum(c.time_s for c in costs if c.step.phase == phase) >= 0.9 * total:
+            return phase
+    return "all"

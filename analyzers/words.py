@@ -1,0 +1,15 @@
+"""How sentences spell fractions and lists."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def percent(fraction: float) -> str:
+    """Return a fraction in whole per cent, as reports write it."""
+    return f"{fraction * 100:.0f} %"
+
+
+def both(names: Sequence[str]) -> str:
+    """Join names: "a", "a and b", "a, b and c"."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
