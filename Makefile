@@ -11,8 +11,8 @@ help: ## show this list
 
 demo: $(VENV)/.demo ## install, run a small model under instrumentation, say what limits it
 	@mkdir -p demo
-	$(BIN)/stallscope run --model tiny-26m --requests 24 --concurrency 8 --max-num-seqs 4 \
-		--input-tokens 64:256 --output-tokens 32:96 --capture demo/run.sqlite -o demo/report.md --force
+	$(BIN)/stallscope run --model tiny-26m --requests 16 --concurrency 8 --max-num-seqs 4 \
+		--input-tokens 64:256 --output-tokens 32:64 --capture demo/run.sqlite -o demo/report.md --force
 	@$(BIN)/stallscope diagnose demo/run.sqlite
 
 test: lint ## install, lint, check types, run every test
