@@ -15,7 +15,7 @@ from stallscope.runner.stopwatch import stopwatch
 Linear = Callable[[torch.Tensor], torch.Tensor]
 
 LAYER_GROUPS = ("qkv", "o", "gate_up", "down")
-MOST_PASSES = 5
+MOST_PASSES = 8
 MIN_PASSES = 2  # the first meets new shapes and cold code
 
 
@@ -50,26 +50,26 @@ class LinearProber:
             "down": spec.intermediate_size,
             "lm_head": spec.hidden_size,
         }
+        self._pass_s: dict[int, float] = {}  # rows → the best pass so far
 
     @torch.inference_mode()
     def probe(self, kinds: Sequence[ProbeRows], *, budget_s: float) -> tuple[LinearProbe, ...]:
         """Time the kinds in order, each a few passes; leave out those the budget cannot hold.
 
-        The first kind, the one that the run spent most time in, is always timed.
+        The very first kind, the one that the run spent most time in, is always timed.
         """
         deadline = time.perf_counter() + budget_s
         share_s = budget_s / max(1, len(kinds))
         best: dict[tuple[str, int], float] = {}
-        pass_s: dict[int, float] = {}
         for kind in kinds:
-            expected = _expected_s(kind, pass_s)
-            if pass_s and time.perf_counter() + MIN_PASSES * expected > deadline:
+            ends = time.perf_counter() + MIN_PASSES * _expected_s(kind, self._pass_s)
+            if self._pass_s and ends > deadline:
                 continue
             passes = self._passes(kind, within_s=share_s)
             for times in passes:
                 for op, rows, seconds in times:
                     best[op, rows] = min(seconds, best.get((op, rows), seconds))
-            pass_s[kind.rows] = min(
+            self._pass_s[kind.rows] = min(
                 sum(seconds * len(self._linears[op]) for op, _, seconds in times)
                 for times in passes
             )

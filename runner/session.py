@@ -29,10 +29,11 @@ from stallscope.runner.token_sampling import Sampling
 from stallscope.runner.workload import ClosedLoop, RequestSize
 
 WARMUP_OUTPUT_TOKENS = 4
-# Timing the linears takes this share of the run's own time, within these limits.
-PROBE_SHARE = 0.25
-PROBE_LEAST_S = 1.0
-PROBE_MOST_S = 6.0
+# Timing the linears takes this share of the run's own time, within these limits: once at the rows
+# that the run had, and as long again at a grid for what-if.
+PROBE_SHARE = 0.12
+PROBE_LEAST_S = 0.6
+PROBE_MOST_S = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,9 @@ class Session:
         check_room("kv", self.config.num_blocks * job.block_bytes, self.device)
         config = self.config
         pool = KvPool(spec, config.num_blocks, config.block_size, job.kv_dtype, self.device)
+        self.recorder.event(
+            "kv_pool", bytes=pool.nbytes, tokens=config.num_blocks * config.block_size
+        )
         return decoder, pool
 
     def _warm_up(self, engine: Engine, token_bytes: int) -> bool:
@@ -112,15 +116,17 @@ class Session:
     def _probe_linears(self, decoder: Decoder, times: StepTimes) -> None:
         self._tell("timing the model's linears at the run's batch sizes")
         observed = observed_rows(times)
-        kinds = (*observed, *grid_rows(observed, self.job.concurrency))
-        budget_s = PROBE_SHARE * sum(times.seconds.values())
-        budget_s = min(max(budget_s, PROBE_LEAST_S), PROBE_MOST_S)
+        grid = grid_rows(observed, self.job.concurrency)
+        few_passes_s = 3 * sum(kind.expected_s or 0.0 for kind in observed)
+        budget_s = max(PROBE_SHARE * sum(times.seconds.values()), PROBE_LEAST_S, few_passes_s)
+        budget_s = min(budget_s, PROBE_MOST_S)
         prober = LinearProber(
             self.job.spec, decoder.linears(), dtype=decoder.dtype, device=self.device
         )
         try:
             with out_of_memory("probe"):
-                probes = prober.probe(kinds, budget_s=budget_s)
+                probes = prober.probe(observed, budget_s=budget_s)
+                probes += prober.probe(grid, budget_s=budget_s)
         except AllocationFailed as failure:
             record_unprobed(self.recorder, "the linears' own times", failure)
             return
