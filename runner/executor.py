@@ -13,12 +13,11 @@ from stallscope.runner.forward_timer import CallTimer, Clock, EventTimer, Forwar
 from stallscope.runner.kv_pool import KvPool
 from stallscope.runner.out_of_memory import out_of_memory
 from stallscope.runner.ragged import ragged
-from stallscope.runner.scratch_memory import keep_scratch_memory
 from stallscope.runner.token_sampling import Sampler, Sampling
 
 
 class TorchExecutor:
-    """An `Executor` with torch behind it; build it last, after the weights and the pool."""
+    """An `Executor` with torch behind it."""
 
     def __init__(
         self,
@@ -34,8 +33,6 @@ class TorchExecutor:
         self._sampler = Sampler(sampling or Sampling(), decoder.device)
         on_gpu = decoder.device.type == "cuda"
         self._timer: ForwardTimer = EventTimer() if on_gpu else CallTimer(clock)
-        if not on_gpu:
-            keep_scratch_memory()
 
     @torch.inference_mode()
     def execute(self, chunks: Sequence[Chunk]) -> StepResult:

@@ -1,0 +1,43 @@
+"""Linear kernels: the same numbers three ways, and which one is chosen."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from stallscope.runner.linear import Kernel, linear
+from stallscope.runner.linear_choice import choose, fastest_kernel
+
+WEIGHT = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+BIAS = torch.tensor([0.5, 0.0, -1.0])
+KERNELS = ["aten", "mv"] + (["onednn"] if torch.backends.mkldnn.is_available() else [])
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("pack", [True, False])
+def test_products(kernel: Kernel, pack: bool) -> None:
+    plain = linear(WEIGHT, kernel=kernel, pack=pack)
+    biased = linear(WEIGHT, BIAS, kernel=kernel, pack=pack)
+    one, two = torch.tensor([[1.0, 10.0]]), torch.tensor([[1.0, 10.0], [0.0, 2.0]])
+    assert plain(one).tolist() == [[21.0, 43.0, 65.0]]
+    assert biased(one).tolist() == [[21.5, 43.0, 64.0]]
+    assert plain(two).tolist() == [[21.0, 43.0, 65.0], [4.0, 8.0, 12.0]]
+    assert biased(two).tolist() == [[21.5, 43.0, 64.0], [4.5, 8.0, 11.0]]
+    assert plain(one[:0]).shape == (0, 3)
+
+
+def test_a_close_race_goes_to_the_first() -> None:
+    assert choose({"onednn": 114, "aten": 100, "mv": 101}) == "onednn"
+    assert choose({"onednn": 116, "aten": 100, "mv": 101}) == "aten"
+    assert choose({"aten": 200, "mv": 100}) == "mv"
+
+
+def test_the_choice_holds_for_the_whole_process() -> None:
+    cpu = torch.device("cpu")
+    first = fastest_kernel(torch.float32, cpu)
+    assert first in KERNELS
+    assert {fastest_kernel(torch.float32, cpu) for _ in range(50)} == {first}
+
+
+def test_a_gpu_uses_its_own_library() -> None:
+    assert fastest_kernel(torch.float32, torch.device("cuda")) == "aten"
