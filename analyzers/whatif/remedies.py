@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 
-from stallscope.analyzers.cost.arithmetic import step_weight_bytes
 from stallscope.analyzers.cost.roofline import CostModel
-from stallscope.analyzers.result import Gain, PhaseBudget, Remedy, WontHelp
-from stallscope.analyzers.step.limit import part_share
+from stallscope.analyzers.result import Gain, Remedy, WontHelp
+from stallscope.analyzers.step.budget import StepCost
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.analyzers.whatif.replay import Replay, WhatIf, lift, try_config
+from stallscope.analyzers.whatif.smaller_weights import fewer_weight_bytes
 
 
 def _capacity(replay: Replay | None, t: Thresholds) -> list[Remedy]:
@@ -79,42 +79,36 @@ def _scheduling(replay: Replay | None, t: Thresholds) -> list[Remedy]:
     ]
 
 
-def fewer_weight_bytes(
-    cost: CostModel, budget: PhaseBudget, dtype: str, tokens_per_s: float | None
-) -> Gain | None:
-    """Predict throughput with weights in another dtype: only the weight-reading time shrinks.
+_SMALLER_CHECK = "weight bytes per step fall; compare TPOT before and after on the same prompts"
 
-    None on measured linears (a CPU's kernels do not get faster in proportion to bytes) and where
-    the dtype saves nothing.
-    """
-    saved = 1.0 - step_weight_bytes(cost.spec, dtype) / step_weight_bytes(cost.spec, cost.dtype)
-    if cost.machine.linear_times or tokens_per_s is None or saved <= 0:
-        return None
-    after = 1.0 - part_share(budget, "weights") * saved
-    error = max(0.0, part_share(budget, "unexplained"))
-    return Gain(
-        "output_tokens_per_s", "tokens/s", tokens_per_s, tokens_per_s / after, max(0.1, error)
-    )
+
+def _smaller_weights(
+    costs: Sequence[StepCost], cost: CostModel | None, tokens_per_s: float | None
+) -> list[Remedy]:
+    def gain(dtype: str) -> Gain | None:
+        return fewer_weight_bytes(costs, cost, dtype, tokens_per_s) if cost else None
+
+    in_16 = {"stallscope": "--dtype bf16", "vllm": "--dtype bfloat16", "sglang": "--dtype bfloat16"}
+    in_4 = {
+        "vllm": "--quantization awq_marlin (a 4-bit checkpoint)",
+        "sglang": "--quantization awq_marlin (a 4-bit checkpoint)",
+        "llama.cpp": "a Q4_K_M file",
+    }
+    found = []
+    if cost is not None and cost.dtype == "fp32":
+        action = "read fewer bytes: weights in 16 bits instead of 32"
+        found.append(Remedy(action, in_16, gain("bf16"), _SMALLER_CHECK))
+    if cost is None or cost.dtype != "int4":
+        action = "read fewer bytes: weights in 4 bits"
+        found.append(Remedy(action, in_4, gain("int4"), _SMALLER_CHECK))
+    return found
 
 
 def _bandwidth(
-    cost: CostModel | None, budget: PhaseBudget | None, tokens_per_s: float | None
+    costs: Sequence[StepCost], cost: CostModel | None, tokens_per_s: float | None
 ) -> list[Remedy]:
-    gain = None
-    if cost is not None and budget is not None and budget.budget:
-        gain = fewer_weight_bytes(cost, budget, "int4", tokens_per_s)
     return [
-        Remedy(
-            "read fewer bytes: weights in a smaller dtype",
-            {
-                "stallscope": "--dtype bf16",
-                "vllm": "--quantization awq_marlin (a 4-bit checkpoint)",
-                "sglang": "--quantization awq_marlin (a 4-bit checkpoint)",
-                "llama.cpp": "a Q4_K_M file",
-            },
-            gain,
-            "weight bytes per step fall; compare TPOT before and after on the same prompts",
-        ),
+        *_smaller_weights(costs, cost, tokens_per_s),
         Remedy(
             "read them for more tokens: serve more requests in one batch",
             {"stallscope": "--concurrency", "vllm": "more clients, --max-num-seqs"},
@@ -197,8 +191,8 @@ def remedies_for(
     bottleneck: str,
     *,
     replay: Replay | None,
+    costs: Sequence[StepCost],
     cost: CostModel | None,
-    budget: PhaseBudget | None,
     tokens_per_s: float | None,
     t: Thresholds,
 ) -> tuple[Remedy, ...]:
@@ -209,7 +203,7 @@ def remedies_for(
     elif bottleneck == "scheduling":
         found = _scheduling(replay, t)
     elif bottleneck == "bandwidth":
-        found = _bandwidth(cost, budget, tokens_per_s)
+        found = _bandwidth(costs, cost, tokens_per_s)
     elif bottleneck == "compute":
         found = _compute()
     elif bottleneck == "host":

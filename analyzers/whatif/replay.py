@@ -35,8 +35,9 @@ class WhatIf:
 class Replay:
     """A run as the simulator sees it: load, limits, cost, and two ways to extrapolate overhead.
 
-    Where the run held one batch size only, nothing observed tells how overhead grows with the
-    batch: `low` keeps it per step, `high` lets it grow with the requests. Else both are the fit.
+    Where the run's batch sizes stayed within a factor of two, nothing observed tells how overhead
+    grows with the batch: `low` keeps it per step, `high` lets it grow with the requests. Else both
+    are the fit.
     """
 
     load: Load
@@ -48,7 +49,7 @@ class Replay:
 
 
 def _fit_overhead(costs: Sequence[StepCost]) -> tuple[Overhead, Overhead]:
-    decode = [c for c in costs if c.step.phase == "decode"]
+    decode = [c for c in costs if c.step.phase == "decode" and c.step.decode_requests]
     prompt = [c for c in costs if c.step.prefill_tokens]
     batches = np.array([c.step.decode_requests for c in decode], dtype=float)
     rest = np.array([_rest_s(c) for c in decode])
@@ -130,7 +131,11 @@ def build_replay(
 def _next_limit(result: Simulated, t: Thresholds) -> str | None:
     if result.queued_share >= t.queue_wait_share and result.blocked:
         return LIMIT_CLASS[max(sorted(result.blocked), key=result.blocked.__getitem__)]
-    return max(sorted(result.parts), key=result.parts.__getitem__) if result.parts else None
+    part = max(sorted(result.parts), key=result.parts.__getitem__, default=None)
+    # As for a measured step: a part below this share of the time limits nothing.
+    if part is None or result.parts[part] < t.limit_share * result.duration_s:
+        return None
+    return part
 
 
 def try_config(replay: Replay, config: SchedulerConfig, t: Thresholds) -> WhatIf | None:

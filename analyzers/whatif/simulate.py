@@ -93,13 +93,16 @@ class _Clients:
             heapq.heappush(self._due, (now, self._next))
             self._next += 1
 
-    def arrive(self, now: float, scheduler: Scheduler) -> None:
-        """Queue what is due."""
+    def arrive(self, now: float, scheduler: Scheduler) -> float:
+        """Queue what is due; return the seconds that it has waited for the step to end."""
+        late = 0.0
         while self._due and self._due[0][0] <= now:
             at, index = heapq.heappop(self._due)
             self.arrived[index] = at
             _, inputs, outputs = self.load.requests[index]
             scheduler.add(index, inputs, outputs)
+            late += now - at
+        return late
 
     @property
     def next_at(self) -> float | None:
@@ -116,7 +119,9 @@ def simulate(load: Load, config: SchedulerConfig, cost: CostModel, overhead: Ove
     first: dict[int, float] = {}
     now = 0.0
     while True:
-        clients.arrive(now, scheduler)
+        late = clients.arrive(now, scheduler)
+        result.waited_s += late
+        result.in_system_s += late
         plan = scheduler.schedule()
         if not plan.chunks:
             if clients.next_at is None:

@@ -1,0 +1,34 @@
+"""What weights in a smaller dtype would buy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from stallscope.analyzers.cost.arithmetic import step_weight_bytes
+from stallscope.analyzers.cost.roofline import CostModel
+from stallscope.analyzers.result import Gain
+from stallscope.analyzers.step.budget import StepCost, step_shape
+
+
+def fewer_weight_bytes(
+    costs: Sequence[StepCost], cost: CostModel, dtype: str, tokens_per_s: float | None
+) -> Gain | None:
+    """Predict throughput with weights in another dtype: each step's floor anew, its rest kept.
+
+    None on measured linears (a CPU's kernels do not get faster in proportion to bytes), from fp8
+    (other formats compute at another peak), and where the dtype saves nothing.
+    """
+    saves = step_weight_bytes(cost.spec, dtype) < step_weight_bytes(cost.spec, cost.dtype)
+    if cost.machine.linear_times or cost.dtype == "fp8" or not saves or tokens_per_s is None:
+        return None
+    other = CostModel(cost.spec, dtype, cost.kv_dtype, cost.machine)
+    shapes = [step_shape(c.step) for c in costs]
+    known = [s for s in shapes if s is not None]
+    before = math.fsum(c.time_s for c in costs)
+    saved = math.fsum(cost.step_time(s).floor - other.step_time(s).floor for s in known)
+    if len(known) < len(shapes) or not 0 < saved < before:
+        return None
+    unexplained = math.fsum(c.unexplained_s or 0.0 for c in costs) / before
+    after = tokens_per_s * before / (before - saved)
+    return Gain("output_tokens_per_s", "tokens/s", tokens_per_s, after, max(0.1, unexplained))

@@ -1,0 +1,183 @@
+"""Remedies: every gain is a model's; none where no model could be asked."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from played_run import COST, play, tokens_per_s
+from step_rows import TINY, decode, prefill, step
+
+from stallscope.analyzers.cost.operators import decode_shape
+from stallscope.analyzers.cost.roofline import CostModel, Machine
+from stallscope.analyzers.result import CLASSES, Remedy
+from stallscope.analyzers.schedule import SchedulerConfig
+from stallscope.analyzers.step.budget import StepCost, cost_steps, measured_steps
+from stallscope.analyzers.thresholds import Thresholds
+from stallscope.analyzers.whatif.remedies import remedies_for, wont_help
+from stallscope.analyzers.whatif.replay import Replay, build_replay, lift, try_config
+from stallscope.analyzers.whatif.simulate import Overhead
+from stallscope.analyzers.whatif.smaller_weights import fewer_weight_bytes
+from stallscope.profiler.capture import Step
+from stallscope.profiler.models import load_model
+
+T = Thresholds()
+LIMITED = SchedulerConfig(max_num_seqs=2, max_num_batched_tokens=512, num_blocks=20, block_size=4)
+RUN = play([(12, 20)] * 16, LIMITED, clients=8, truth=Overhead(per_step=0.002))
+COSTS = cost_steps(measured_steps(RUN), COST)
+SPEED = tokens_per_s(RUN)
+
+
+@pytest.fixture(scope="module")
+def replay() -> Replay:
+    found = build_replay(RUN, COSTS, COST, SPEED)
+    assert found is not None
+    return found
+
+
+def found(
+    bottleneck: str,
+    replay: Replay | None = None,
+    cost: CostModel | None = None,
+    tokens: float | None = SPEED,
+) -> tuple[Remedy, ...]:
+    return remedies_for(bottleneck, replay=replay, costs=COSTS, cost=cost, tokens_per_s=tokens, t=T)
+
+
+@pytest.mark.parametrize("bottleneck", CLASSES)
+def test_no_gain_without_a_model(bottleneck: str, replay: Replay) -> None:
+    assert [r.gain for r in found(bottleneck) if r.gain] == []
+    # A queue's gain needs the replay, a step's the cost model and a measured rate.
+    if bottleneck in ("capacity", "scheduling"):
+        assert [r.gain for r in found(bottleneck, cost=COST) if r.gain] == []
+    else:
+        assert [r.gain for r in found(bottleneck, replay=replay) if r.gain] == []
+        assert [r.gain for r in found(bottleneck, cost=COST, tokens=None) if r.gain] == []
+
+
+def test_gains_of_a_full_cache_are_the_simulators(replay: Replay) -> None:
+    room, half, fewer = found("capacity", replay, COST)
+    lifted = try_config(replay, lift(replay, "kv"), T)
+    doubled = try_config(replay, dataclasses.replace(LIMITED, num_blocks=40), T)
+    assert lifted is not None
+    assert doubled is not None
+    assert (room.gain, half.gain, fewer.gain) == (lifted.gain, doubled.gain, None)
+
+
+def test_gain_of_the_cap_is_the_simulators_and_its_flag_has_the_value(replay: Replay) -> None:
+    (raised,) = found("scheduling", replay, COST)
+    whatif = try_config(replay, dataclasses.replace(LIMITED, max_num_seqs=8), T)
+    assert whatif is not None
+    assert raised.gain == whatif.gain
+    assert raised.flag["stallscope"] == "--max-num-seqs 8"
+    assert raised.flag["sglang"] == "--max-running-requests 8"
+    assert "to 8" in raised.action
+    (blind,) = found("scheduling")
+    assert blind.flag["vllm"] == "--max-num-seqs"
+
+
+def test_smaller_weights_offer_what_the_run_does_not_have_yet() -> None:
+    def actions(dtype: str) -> list[str]:
+        cost = CostModel(TINY, dtype, "fp16", COST.machine)
+        return [r.action for r in found("bandwidth", cost=cost) if "weights in" in r.action]
+
+    assert [a.partition("weights ")[2] for a in actions("fp32")] == [
+        "in 16 bits instead of 32",
+        "in 4 bits",
+    ]
+    assert len(actions("fp16")) == 1
+    assert actions("int4") == []
+
+
+def test_a_flag_goes_with_the_gain_of_its_own_dtype() -> None:
+    cost = CostModel(TINY, "fp32", "fp32", COST.machine)
+    costs = cost_steps(measured_steps(RUN), cost)
+    half, quarter, _ = remedies_for(
+        "bandwidth", replay=None, costs=costs, cost=cost, tokens_per_s=SPEED, t=T
+    )
+    assert half.flag["stallscope"] == "--dtype bf16"
+    assert half.gain == fewer_weight_bytes(costs, cost, "bf16", SPEED)
+    assert "stallscope" not in quarter.flag  # its runner has no 4-bit weights
+    assert quarter.gain == fewer_weight_bytes(costs, cost, "int4", SPEED)
+
+
+def test_every_remedy_can_be_done_and_checked(replay: Replay) -> None:
+    for bottleneck in ("capacity", "scheduling", "bandwidth", "compute", "host"):
+        remedies = found(bottleneck, replay, COST)
+        assert remedies
+        for remedy in remedies:
+            assert remedy.action
+            assert remedy.check
+            assert all(remedy.flag.values())
+            assert remedy.flag
+    assert found("undetermined") == ()
+
+
+def test_popular_wrong_fixes() -> None:
+    assert [len(wont_help(c)) for c in ("capacity", "scheduling", "bandwidth", "none")] == [2] * 4
+    assert wont_help("undetermined") == ()
+
+
+# What smaller weights buy
+
+READING = CostModel(TINY, "fp16", "fp16", Machine(1e15, 1e8, "datasheet"))
+
+
+def priced(*rows: Step, cost: CostModel = READING) -> tuple[StepCost, ...]:
+    return cost_steps(rows, cost)
+
+
+def test_half_the_weight_bytes_by_hand() -> None:
+    # fp32 to bf16, 145,408 elements read a step at 100 MB/s: 5.81632 ms less 2.90816, and of the
+    # activations (3 x 1,120 elements in and out of linears, 3 x 128 of attention, 320 of the head)
+    # another 2 bytes each. A step of 20 ms keeps the rest.
+    cost = CostModel(TINY, "fp32", "fp32", READING.machine)
+    saved = 2 * (145_408 + 3 * 1_120 + 3 * 128 + 320) / 1e8
+    gain = fewer_weight_bytes(priced(decode(0, 20, 5), cost=cost), cost, "bf16", 50.0)
+    assert gain is not None
+    assert (gain.metric, gain.before) == ("output_tokens_per_s", 50.0)
+    assert gain.after == pytest.approx(50.0 * 0.020 / (0.020 - saved))
+    # 20 ms less twice that and the KV of five keys is not explained: that is the error.
+    floor = 2 * saved + 4 * 3 * 2 * 32 * 5 / 1e8
+    assert gain.error == pytest.approx(1 - floor / 0.020)
+
+
+def test_the_error_is_never_under_a_tenth() -> None:
+    floor_ms = READING.step_time(decode_shape(1, 1)).floor * 1e3
+    gain = fewer_weight_bytes(priced(decode(0, floor_ms, 1)), READING, "int4", 50.0)
+    assert gain is not None
+    assert gain.error == 0.1
+    assert gain.after > 2 * gain.before
+
+
+def test_arithmetic_that_hides_behind_reading_bounds_the_gain() -> None:
+    # An element of llama-7b's q projection at 100 rows: 2.10 bytes with activations at 1.555 TB/s
+    # are 1.35 ps, 0.62 bytes 0.40, 200 FLOPs at 312 TFLOP/s 0.64: 2.1 times faster, not 3.4.
+    a100 = Machine(312e12, 1.555e12, "datasheet")
+    cost = CostModel(load_model("llama-7b"), "fp16", "fp16", a100)
+    floor_ms = cost.step_time(decode_shape(100, 1)).floor * 1e3
+    work = {"decode_requests": 100, "logit_rows": 100}
+    gain = fewer_weight_bytes(
+        priced(decode(0, floor_ms, 100, **work), cost=cost), cost, "int4", 100.0
+    )
+    assert gain is not None
+    assert 1.8 < gain.after / gain.before < 2.1
+    # Prompts of 512 are arithmetic already.
+    assert fewer_weight_bytes(priced(prefill(0, 50, 512), cost=cost), cost, "int4", 100.0) is None
+
+
+def test_no_gain_where_the_model_does_not_apply() -> None:
+    row = decode(0, 20, 5)
+    probed = CostModel(
+        TINY, "fp16", "fp16", dataclasses.replace(READING.machine, linear_times={"o": ((1, 1e-3),)})
+    )
+    assert fewer_weight_bytes(priced(row, cost=probed), probed, "int4", 9.0) is None
+    assert fewer_weight_bytes(priced(row), READING, "bf16", 9.0) is None  # the same bytes
+    assert fewer_weight_bytes(priced(row), READING, "fp32", 9.0) is None  # more
+    assert fewer_weight_bytes(priced(row), READING, "int4", None) is None
+    assert fewer_weight_bytes(priced(row, step(20, 30)), READING, "int4", 9.0) is None
+    assert fewer_weight_bytes([], READING, "int4", 9.0) is None
+    # A step faster than what would be saved: the model is wrong.
+    assert fewer_weight_bytes(priced(decode(0, 1, 5)), READING, "int4", 9.0) is None
+    fp8 = CostModel(TINY, "fp8", "fp16", READING.machine)
+    assert fewer_weight_bytes(priced(row, cost=fp8), fp8, "int4", 9.0) is None

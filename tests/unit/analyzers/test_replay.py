@@ -1,0 +1,194 @@
+"""What-if on runs whose true answer is known: the same load played under other limits."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+
+import pytest
+from played_run import COST, back_to_back, play, replay_of, tokens_per_s
+from step_rows import MS, free_model, request, step
+
+from stallscope.analyzers.schedule import SchedulerConfig
+from stallscope.analyzers.step.budget import cost_steps, measured_steps
+from stallscope.analyzers.thresholds import Thresholds
+from stallscope.analyzers.whatif.replay import Replay, WhatIf, build_replay, lift, try_config
+from stallscope.analyzers.whatif.simulate import Load, Overhead
+from stallscope.profiler.capture import Capture
+from stallscope.profiler.spec import Subject
+
+T = Thresholds()
+ROOMY = SchedulerConfig(max_num_seqs=8, max_num_batched_tokens=512, num_blocks=999, block_size=4)
+LENGTHS = [(12, 20)] * 16
+TRUTH = Overhead(per_step=0.002, per_request=0.0005, per_token=0.00002)
+
+
+def at_cap(cap: int, lengths: list[tuple[int, int]] = LENGTHS, clients: int = 8) -> Capture:
+    config = dataclasses.replace(ROOMY, max_num_seqs=cap)
+    return play(lengths, config, clients=clients, truth=TRUTH)
+
+
+def tried(replay: Replay, config: SchedulerConfig, t: Thresholds = T) -> WhatIf:
+    whatif = try_config(replay, config, t)
+    assert whatif is not None
+    return whatif
+
+
+# Set-up
+
+
+def test_limits_and_load_of_a_run() -> None:
+    replay = replay_of(at_cap(2, [(12, 20), (5, 3)], clients=1))
+    assert replay.config == dataclasses.replace(ROOMY, max_num_seqs=2)
+    assert [(i, o) for _, i, o in replay.load.requests] == [(12, 20), (5, 3)]
+    assert replay.load.concurrency == 1
+
+
+def test_an_open_loop_keeps_its_arrivals_in_order_from_the_first() -> None:
+    rows = (
+        request(0, arrival_ns=900 * MS, input_tokens=4, output_tokens=2),
+        request(1, arrival_ns=400 * MS, input_tokens=5, output_tokens=3),
+        request(2, arrival_ns=500 * MS, input_tokens=6, output_tokens=0),  # never answered
+    )
+    subject = Subject(max_num_seqs=4, max_num_batched_tokens=64, kv_budget_bytes=768 * 16 * 10)
+    capture = Capture(subject, steps=tuple(back_to_back((1.0, 1))), requests=rows)
+    replay = replay_of(capture, free_model(), 1.0)
+    assert replay.load == Load(((0.0, 5, 3), (pytest.approx(0.5), 4, 2)), None)
+    # 2 x 3 layers x 2 heads x 16 x 2 bytes = 384 a token; blocks of 16 where nothing says more.
+    assert (replay.config.num_blocks, replay.config.block_size) == (20, 16)
+    assert replay.config.chunked_prefill
+
+
+def test_a_long_run_is_replayed_in_part() -> None:
+    # 100 x 1000 steps at a cap of one; halved until 20,000 are enough: 50, 25, 12 requests.
+    capture = at_cap(1, [(1, 2)])
+    rows = tuple(request(i, arrival_ns=i, output_tokens=1000) for i in range(100))
+    replay = replay_of(dataclasses.replace(capture, requests=rows), measured=1.0)
+    assert len(replay.load.requests) == 12
+    assert replay.load.requests[-1][0] == pytest.approx(11e-9)
+
+
+def test_no_replay_where_something_is_not_known() -> None:
+    capture = at_cap(1)
+    costs = cost_steps(measured_steps(capture), COST)
+
+    def build(c: Capture = capture, **subject: None) -> Replay | None:
+        c = dataclasses.replace(c, subject=dataclasses.replace(c.subject, **subject))
+        return build_replay(c, costs, COST, 10.0)
+
+    assert build() is not None
+    assert build(max_num_seqs=None) is None
+    assert build(max_num_batched_tokens=None) is None
+    assert build(dataclasses.replace(capture, requests=())) is None
+    assert build(dataclasses.replace(capture, requests=(request(0, output_tokens=0),))) is None
+    assert build_replay(capture, costs, None, 10.0) is None
+    assert build_replay(capture, costs, COST, None) is None
+    assert build_replay(capture, [], COST, 10.0) is None
+    blind = cost_steps([step(0, 1)], COST)
+    assert build_replay(capture, blind, COST, 10.0) is None
+
+
+# The gain
+
+
+def test_gain_from_one_batch_size_holds_the_truth_within_its_error() -> None:
+    before, after = at_cap(1), at_cap(8)
+    gain = tried(replay_of(before), ROOMY).gain
+    assert gain.before == tokens_per_s(before)
+    assert gain.after > 2 * gain.before
+    assert abs(gain.after - tokens_per_s(after)) <= gain.error * gain.after * 1.001
+    assert gain.error > 0.1  # it must say that it does not know how overhead grows
+
+
+def test_gain_from_several_batch_sizes_is_the_truth() -> None:
+    lengths = [(12, 5 + 3 * (i % 6)) for i in range(24)]
+    gain = tried(replay_of(at_cap(4, lengths)), ROOMY).gain
+    assert gain.after == pytest.approx(tokens_per_s(at_cap(8, lengths)), rel=1e-3)
+    assert gain.error < 1e-3
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_gain_on_random_runs_is_within_its_error(seed: int) -> None:
+    rng = random.Random(seed)
+    lengths = [(rng.randint(1, 40), rng.randint(2, 40)) for _ in range(rng.randint(8, 24))]
+    truth = Overhead(rng.uniform(0, 4e-3), rng.uniform(0, 1e-3), rng.uniform(0, 5e-5))
+    config = dataclasses.replace(ROOMY, max_num_seqs=rng.randint(1, 3))
+    clients = rng.randint(4, 8)
+    before = play(lengths, config, clients=clients, truth=truth)
+    after = play(lengths, ROOMY, clients=clients, truth=truth)
+    gain = tried(replay_of(before), lift(replay_of(before), "seqs")).gain
+    assert gain.before == pytest.approx(tokens_per_s(before))
+    assert abs(gain.after - tokens_per_s(after)) <= (gain.error + 1e-3) * gain.after
+
+
+def test_more_kv_room_ends_preemption() -> None:
+    tight = dataclasses.replace(ROOMY, num_blocks=20)  # 80 tokens: two and a half of 31
+    before = play(LENGTHS, tight, clients=8, truth=TRUTH)
+    after = play(LENGTHS, ROOMY, clients=8, truth=TRUTH)
+    gain = tried(replay_of(before), lift(replay_of(before), "kv")).gain
+    assert gain.after == pytest.approx(tokens_per_s(after), rel=max(gain.error, 1e-3))
+    assert gain.after > 1.5 * gain.before
+
+
+def test_a_change_that_does_nothing_gains_nothing() -> None:
+    replay = replay_of(at_cap(8))
+    gain = tried(replay, dataclasses.replace(replay.config, num_blocks=5000)).gain
+    assert gain.after == pytest.approx(gain.before)
+
+
+def test_a_simulation_that_misses_the_run_says_so_in_its_error() -> None:
+    capture = at_cap(1)
+    replay = replay_of(capture, measured=tokens_per_s(capture) / 2)
+    gain = tried(replay, ROOMY).gain
+    # The simulated run is twice as fast as the one said to be measured; the ratio still moves it.
+    assert gain.error == pytest.approx(1.0, abs=1e-3)
+    assert gain.before == tokens_per_s(capture) / 2
+    assert gain.after / gain.before == pytest.approx(
+        tried(replay_of(capture), ROOMY).gain.after / tokens_per_s(capture), rel=1e-6
+    )
+
+
+def test_no_gain_where_the_load_could_not_run() -> None:
+    assert try_config(replay_of(at_cap(1)), dataclasses.replace(ROOMY, num_blocks=1), T) is None
+
+
+# What binds next
+
+
+def test_the_next_limit_is_the_queue_that_remains() -> None:
+    replay = replay_of(at_cap(1))
+    assert tried(replay, dataclasses.replace(ROOMY, max_num_seqs=2)).next_limit == "scheduling"
+    assert tried(replay, dataclasses.replace(ROOMY, num_blocks=16)).next_limit == "capacity"
+
+
+@pytest.mark.parametrize(("overhead_s", "expected"), [(0.001, "bandwidth"), (0.010, None)])
+def test_the_next_limit_is_a_resource_that_holds_the_step(
+    overhead_s: float, expected: str | None
+) -> None:
+    # With all eight at once a step reads 290,816 B of weights at 100 MB/s, about 3 ms: most of the
+    # step beside 1 ms of overhead, and less than the 0.40 that limits beside 10.
+    tight = dataclasses.replace(ROOMY, max_num_seqs=4)
+    capture = play([(1, 20)] * 8, tight, clients=8, truth=Overhead(per_step=overhead_s))
+    assert tried(replay_of(capture), ROOMY).next_limit == expected
+
+
+# Lifting
+
+
+def test_lifting_goes_as_far_as_the_load_can_use() -> None:
+    replay = replay_of(at_cap(2))
+    assert lift(replay, "seqs") == dataclasses.replace(replay.config, max_num_seqs=8)
+    assert lift(replay, "tokens") == dataclasses.replace(replay.config, max_num_batched_tokens=2048)
+    # Two requests of 32 tokens at full length: 8 blocks each; there are more already.
+    assert lift(replay, "kv") == replay.config
+    tight = dataclasses.replace(replay, config=dataclasses.replace(replay.config, num_blocks=9))
+    assert lift(tight, "kv").num_blocks == 16
+
+
+def test_lifting_an_open_loop_admits_every_request() -> None:
+    replay = replay_of(at_cap(2))
+    opened = dataclasses.replace(replay, load=dataclasses.replace(replay.load, concurrency=None))
+    assert lift(opened, "seqs").max_num_seqs == 16
+    # Never lower than it was.
+    high = dataclasses.replace(opened, config=dataclasses.replace(ROOMY, max_num_seqs=99))
+    assert lift(high, "seqs").max_num_seqs == 99
