@@ -13,7 +13,7 @@ MAX_POINTS = 5000
 
 
 def _timeline(costs: Sequence[StepCost]) -> tuple[StepPoint, ...]:
-    """Take every k-th step, and with it the longest step of its stretch."""
+    """Take the longest step of each stretch of k steps, so that no stall is lost."""
     if not costs:
         return ()
     origin = min(c.step.start_ns for c in costs)

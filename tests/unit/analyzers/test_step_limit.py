@@ -1,0 +1,122 @@
+"""The limit of a served step: just past each line, just under it, and where it is blocked."""
+
+from __future__ import annotations
+
+import pytest
+
+from stallscope.analyzers.result import PARTS, BudgetPart, PhaseBudget
+from stallscope.analyzers.step.limit import Decision, limit_of_budget, part_share
+from stallscope.analyzers.thresholds import Thresholds
+
+T = Thresholds()
+
+
+def budget(source: str = "roofline against the datasheet peak", **shares: float) -> PhaseBudget:
+    """A second of steps; what is not named goes to unexplained."""
+    shares.setdefault("unexplained", 1.0 - sum(shares.values()))
+    provenance = {"host": "measured", "unexplained": "derived"}
+    rows = tuple(
+        BudgetPart(
+            p, shares.get(p, 0.0), shares.get(p, 0.0), provenance.get(p, "estimated"), source
+        )  # type: ignore[arg-type]
+        for p in PARTS
+    )
+    return PhaseBudget("decode", 10, 1.0, 1.0, 0.1, rows)
+
+
+def limit(**shares: float) -> Decision:
+    return limit_of_budget(budget(**shares), T)
+
+
+@pytest.mark.parametrize(
+    ("part", "expected"),
+    [
+        ("weights", "bandwidth"),
+        ("kv", "bandwidth"),
+        ("compute", "compute"),
+        ("host", "host"),
+        ("communication", "interconnect"),
+        ("transfer", "interconnect"),
+    ],
+)
+def test_each_part_has_its_class_just_past_the_line_and_none_under_it(
+    part: str, expected: str
+) -> None:
+    assert limit(**{part: 0.401}).bottleneck == expected
+    assert limit(**{part: 0.400}).bottleneck == expected
+    assert limit(**{part: 0.399}).bottleneck == "undetermined"
+
+
+def test_weights_and_kv_are_one_resource() -> None:
+    decision = limit(weights=0.25, kv=0.20, compute=0.3)
+    assert decision.bottleneck == "bandwidth"
+    assert decision.share == pytest.approx(0.45)
+    assert (decision.next_class, decision.next_share) == ("compute", 0.3)
+    assert decision.unexplained == pytest.approx(0.25)
+
+
+def test_the_next_must_be_a_quarter_smaller() -> None:
+    assert limit(compute=0.46, host=0.46 / 1.24).bottleneck == "undetermined"
+    assert limit(compute=0.46, host=0.46 / 1.26).bottleneck == "compute"
+    close = limit(compute=0.46, host=0.40)
+    assert close.between == ("compute", "host")
+    assert "too close to call" in close.reason
+
+
+def test_unexplained_never_competes() -> None:
+    assert limit(weights=0.41, unexplained=0.59).bottleneck == "bandwidth"
+
+
+def test_under_the_line_the_host_stays_a_candidate() -> None:
+    assert limit(weights=0.35).between == ("bandwidth", "host")
+    assert limit(host=0.35, compute=0.1).between == ("host", "compute")
+    assert "65" in limit(weights=0.35).reason
+
+
+def test_a_small_runner_up_is_not_named() -> None:
+    assert limit(weights=0.7, host=0.051).next_class == "host"
+    assert limit(weights=0.7, host=0.049).next_class is None
+
+
+@pytest.mark.parametrize("part", ["weights", "compute"])
+def test_a_model_error_blocks_what_the_model_says(part: str) -> None:
+    sound = limit(**{part: 1.049})
+    assert sound.bottleneck in ("bandwidth", "compute")
+    wrong = limit(**{part: 1.051})
+    assert wrong.bottleneck == "undetermined"
+    assert "cost model" in wrong.reason
+
+
+def test_a_model_error_does_not_block_the_hosts_own_clock() -> None:
+    assert limit(host=0.7, weights=0.4).bottleneck == "host"  # 10 % too much
+    assert limit(communication=0.8, compute=0.3).bottleneck == "interconnect"
+
+
+def test_quality_is_that_of_the_winning_parts() -> None:
+    assert limit(host=0.6).quality == 1.0  # measured
+    assert limit(weights=0.6).quality == 0.4  # estimated
+    probed = budget(source="linears probed at the run's own row counts", weights=0.6)
+    assert limit_of_budget(probed, T).quality == 0.7  # arithmetic on measured times
+
+
+def test_quality_is_weighed_by_time() -> None:
+    rows = (
+        BudgetPart(
+            "weights", 0.45, 0.45, "estimated", "linears probed at the run's own row counts"
+        ),
+        BudgetPart("kv", 0.15, 0.15, "estimated", "roofline against the achievable peak"),
+    )
+    decision = limit_of_budget(PhaseBudget("decode", 1, 1.0, 1.0, 1.0, rows), T)
+    assert decision.quality == pytest.approx((3 * 0.7 + 1 * 0.4) / 4)
+
+
+def test_thresholds_move_the_lines() -> None:
+    shares = budget(compute=0.5, host=0.3)
+    assert limit_of_budget(shares, Thresholds(limit_share=0.51)).bottleneck == "undetermined"
+    assert limit_of_budget(shares, Thresholds(limit_margin=1.7)).bottleneck == "undetermined"
+    over = budget(compute=1.2)
+    assert limit_of_budget(over, Thresholds(model_error=-0.21)).bottleneck == "compute"
+
+
+def test_part_share_sums_the_named_parts() -> None:
+    assert part_share(budget(weights=0.2, kv=0.3), "weights", "kv", "host") == pytest.approx(0.5)
