@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from stallscope.profiler.capture import Step
@@ -21,41 +20,57 @@ class ProbeRows:
     expected_s: float | None = None  # mean time of the run's steps of this kind
 
 
+@dataclass(frozen=True, slots=True)
+class StepKind:
+    """What a step's time depends on most."""
+
+    phase: str
+    rows: int
+    logit_rows: int
+
+
 class StepTimes:
-    """The time that a run spent in steps of each kind: rows through the linears and the LM head."""
+    """The time that a run spent in steps of each kind."""
 
     def __init__(self) -> None:
-        self.seconds: dict[tuple[int, int], float] = defaultdict(float)
-        self.counts: dict[tuple[int, int], int] = defaultdict(int)
+        self.seconds: dict[StepKind, float] = defaultdict(float)
+        self.counts: dict[StepKind, int] = defaultdict(int)
 
     def add(self, step: Step) -> None:
         """Count a step."""
-        kind = (step.prefill_tokens + step.decode_requests, step.logit_rows or 0)
+        rows = step.prefill_tokens + step.decode_requests
+        kind = StepKind(step.phase, rows, step.logit_rows or 0)
         self.seconds[kind] += (step.end_ns - step.start_ns) / 1e9
         self.counts[kind] += 1
 
 
 def observed_rows(times: StepTimes) -> tuple[ProbeRows, ...]:
-    """Return the few kinds of step that cover the run's time, the heaviest first."""
+    """Return the few kinds of step that cover the run's time, the heaviest first.
+
+    Each phase is among them at least once, however little time it took.
+    """
     total = sum(times.seconds.values())
-    chosen: list[ProbeRows] = []
+    heaviest_first = sorted(times.seconds, key=lambda kind: -times.seconds[kind])
+    chosen: list[StepKind] = []
     covered = 0.0
-    for kind, seconds in sorted(times.seconds.items(), key=lambda item: -item[1]):
-        if len(chosen) == MOST_OBSERVED or covered >= COVERED_SHARE * total:
-            break
-        chosen.append(ProbeRows(*kind, expected_s=seconds / times.counts[kind]))
-        covered += seconds
-    return tuple(chosen)
+    for kind in heaviest_first:
+        needed = len(chosen) < MOST_OBSERVED and covered < COVERED_SHARE * total
+        if needed or kind.phase not in {other.phase for other in chosen}:
+            chosen.append(kind)
+            covered += times.seconds[kind]
+    return tuple(
+        ProbeRows(kind.rows, kind.logit_rows, times.seconds[kind] / times.counts[kind])
+        for kind in chosen
+    )
 
 
-def grid_rows(observed: Iterable[ProbeRows], concurrency: int) -> tuple[ProbeRows, ...]:
+def grid_rows(times: StepTimes, concurrency: int) -> tuple[ProbeRows, ...]:
     """Return powers of two up to past the most rows seen and the concurrency (for what-if).
 
     The LM head sees one row per request at most, so its grid ends earlier.
     """
-    observed = tuple(observed)
-    most_rows = max([concurrency, *(kind.rows for kind in observed)])
-    most_logits = max([concurrency, *(kind.logit_rows for kind in observed)])
+    most_rows = max([concurrency, *(kind.rows for kind in times.seconds)])
+    most_logits = max([concurrency, *(kind.logit_rows for kind in times.seconds)])
     return tuple(
         ProbeRows(rows, rows if rows < 2 * most_logits else 0) for rows in _powers_past(most_rows)
     )

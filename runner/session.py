@@ -116,7 +116,7 @@ class Session:
     def _probe_linears(self, decoder: Decoder, times: StepTimes) -> None:
         self._tell("timing the model's linears at the run's batch sizes")
         observed = observed_rows(times)
-        grid = grid_rows(observed, self.job.concurrency)
+        grid = grid_rows(times, self.job.concurrency)
         few_passes_s = 3 * sum(kind.expected_s or 0.0 for kind in observed)
         budget_s = max(PROBE_SHARE * sum(times.seconds.values()), PROBE_LEAST_S, few_passes_s)
         budget_s = min(budget_s, PROBE_MOST_S)

@@ -38,6 +38,7 @@ def times(*steps: tuple[int, int, int, int]) -> StepTimes:
         kept.add(
             replace(
                 STEP,
+                phase="decode" if not prefill else "mixed" if decodes else "prefill",
                 prefill_tokens=prefill,
                 decode_requests=decodes,
                 logit_rows=logits,
@@ -53,18 +54,26 @@ def test_the_kinds_that_cover_95_percent_of_the_time_heaviest_first() -> None:
     assert observed_rows(kept) == (ProbeRows(502, 3, 0.060), ProbeRows(4, 4, 0.018))
 
 
+def test_a_short_phase_is_probed_all_the_same() -> None:
+    kept = times((0, 1, 1, 99), (30, 0, 1, 1))
+    assert observed_rows(kept) == (ProbeRows(1, 1, 0.099), ProbeRows(30, 1, 0.001))
+
+
 def test_at_most_eight_kinds() -> None:
     kept = times(*((0, n, n, 10) for n in range(1, 21)))
     assert len(observed_rows(kept)) == 8
 
 
-def test_the_grid_reaches_past_rows_and_concurrency() -> None:
-    # Most rows 100 → up to 128. At most 6 logit rows (concurrency) → LM head up to 8.
-    grid = grid_rows([ProbeRows(100, 3)], concurrency=6)
+def test_the_grid_reaches_past_all_rows_seen_and_the_concurrency() -> None:
+    # Most rows 100, in a step too short to be probed itself → up to 128. At most 6 logit rows
+    # (concurrency) → LM head up to 8.
+    kept = times((0, 100, 3, 1), (0, 1, 1, 99))
+    assert [kind.rows for kind in observed_rows(kept)] == [1]
+    grid = grid_rows(kept, concurrency=6)
     assert [kind.rows for kind in grid] == [1, 2, 4, 8, 16, 32, 64, 128]
     assert [kind.logit_rows for kind in grid] == [1, 2, 4, 8, 0, 0, 0, 0]
 
 
 def test_nothing_observed_leaves_the_grid_of_the_concurrency() -> None:
     assert observed_rows(StepTimes()) == ()
-    assert [kind.rows for kind in grid_rows((), concurrency=3)] == [1, 2, 4]
+    assert [kind.rows for kind in grid_rows(StepTimes(), concurrency=3)] == [1, 2, 4]
