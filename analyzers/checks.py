@@ -39,6 +39,16 @@ def refused_allocations(capture: Capture) -> tuple[Event, ...]:
     return noted or tuple(e for e in capture.events if e.kind == "error" and _is_refusal(e))
 
 
+def refused_at(event: Event) -> str | None:
+    """Name the stage: the runner's own, or a step where a recorded one raised."""
+    stage = event.data.get("stage", "step" if "step" in event.data else None)
+    return None if stage is None else str(stage)
+
+
+def _size(asked: int) -> str:
+    return f"{asked / 2**20:,.0f} MiB" if asked >= 2**20 else f"{asked:,} bytes"
+
+
 def _is_refusal(event: Event) -> bool:
     if event.data.get("type") in ("OutOfMemoryError", "MemoryError"):
         return True
@@ -49,10 +59,10 @@ def _out_of_memory(capture: Capture) -> Decision | None:
     event = next(iter(refused_allocations(capture)), None)
     if event is None:
         return None
-    stage = event.data.get("stage", "step" if "step" in event.data else None)
+    stage = refused_at(event)
     when = f" while {_STAGES.get(stage, f'in stage {stage}')}" if stage is not None else ""
     asked = event.data.get("bytes")
-    size = f" ({asked / 2**20:,.0f} MiB asked for)" if asked else ""
+    size = f" ({_size(asked)} asked for)" if asked else ""
     return _certain("capacity", f"out of memory{when}{size}")
 
 
@@ -75,7 +85,7 @@ def _drift(capture: Capture) -> str:
         if event.kind == "probe" and event.data.get("when") in ("before", "after"):
             seen.setdefault(event.data["probe"], {})[event.data["when"]] = event.data["value"]
     moved = [
-        f"{name} {pair['after'] / pair['before'] - 1:+.0%}"
+        f"{name} {(pair['after'] / pair['before'] - 1) * 100:+.0f} %"
         for name, pair in seen.items()
         if len(pair) == 2 and pair["before"]
     ]

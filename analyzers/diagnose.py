@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from stallscope.analyzers.checks import refused_allocations, refused_at
 from stallscope.analyzers.cost.operator_table import operator_table
 from stallscope.analyzers.document import document_verdict
 from stallscope.analyzers.gaps import unobserved
@@ -13,14 +14,26 @@ from stallscope.analyzers.load.latency import latencies
 from stallscope.analyzers.measures import all_measures
 from stallscope.analyzers.observe import rule_evidence
 from stallscope.analyzers.prepared import Run, prepare
-from stallscope.analyzers.result import CaptureInfo, Diagnosis, KvRow, RuleResult, SourceInfo
+from stallscope.analyzers.result import (
+    CaptureInfo,
+    Diagnosis,
+    KvRow,
+    Remedy,
+    RuleResult,
+    SourceInfo,
+    WontHelp,
+)
 from stallscope.analyzers.rules import evaluate
 from stallscope.analyzers.series import build_series
 from stallscope.analyzers.step.budget import phase_budgets
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.analyzers.verdict import GOALS, build_verdict, judge_run
+from stallscope.analyzers.whatif.out_of_memory import (
+    WONT_HELP_AFTER_REFUSAL,
+    remedies_after_refusal,
+)
 from stallscope.analyzers.whatif.remedies import remedies_for, wont_help
-from stallscope.analyzers.whatif.replay import build_replay
+from stallscope.analyzers.whatif.replay import Replay, build_replay
 from stallscope.analyzers.windows import judge_windows
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.evidence import Measure
@@ -80,15 +93,8 @@ def diagnose(
         kv_table=_kv_table(run),
         kv_life=life_stages(capture),
         measures=measures,
-        remedies=remedies_for(
-            verdict.bottleneck,
-            replay=replay,
-            costs=run.costs,
-            cost=run.cost,
-            tokens_per_s=run.throughput.output_tokens_per_s,
-            t=t,
-        ),
-        wont_help=wont_help(verdict.bottleneck),
+        remedies=_remedies(run, verdict.bottleneck, replay),
+        wont_help=_wont_help(run, verdict.bottleneck),
         not_observable=(
             *run.checked.not_observable,
             *unobserved(capture, run.costs, rules, run.missing),
@@ -97,6 +103,24 @@ def diagnose(
         notes=run.checked.notes,
         series=build_series(run.costs, run.cost),
     )
+
+
+def _remedies(run: Run, bottleneck: str, replay: Replay | None) -> tuple[Remedy, ...]:
+    refused = refused_allocations(run.capture)
+    if refused:
+        return remedies_after_refusal(refused_at(refused[0]))
+    return remedies_for(
+        bottleneck,
+        replay=replay,
+        costs=run.costs,
+        cost=run.cost,
+        tokens_per_s=run.throughput.output_tokens_per_s,
+        t=run.thresholds,
+    )
+
+
+def _wont_help(run: Run, bottleneck: str) -> tuple[WontHelp, ...]:
+    return WONT_HELP_AFTER_REFUSAL if refused_allocations(run.capture) else wont_help(bottleneck)
 
 
 def _rules(run: Run, demand: Demand) -> tuple[RuleResult, ...]:

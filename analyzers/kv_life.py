@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from stallscope.analyzers.cost.arithmetic import kv_bytes_per_token
 from stallscope.analyzers.result import KvRow, LifeStage
@@ -44,13 +45,29 @@ def allocated_rows(capture: Capture) -> tuple[KvRow, ...]:
     return tuple(KvRow(n, size, "measured", source) for n, size in sorted(chosen))
 
 
+def _tokens(data: Mapping[str, Any], block_size: int | None) -> int | None:
+    if "tokens" in data:
+        return int(data["tokens"])
+    blocks = data.get("blocks")
+    return None if blocks is None or block_size is None else int(blocks) * block_size
+
+
+def _sum(counts: Iterable[int | None]) -> int | None:
+    counts = tuple(counts)
+    known = [c for c in counts if c is not None]
+    return sum(known) if len(known) == len(counts) else None
+
+
 def life_stages(capture: Capture) -> tuple[LifeStage, ...]:
-    """Count the recorded events of each stage: initialised, appended, read, freed."""
+    """Count the recorded events of each stage: initialised, appended, read, freed.
+
+    Memory is freed by whole blocks, so more tokens' room is freed than tokens were put in.
+    """
     stages = []
     for stage, kind in _STAGES.items():
         events = [e.data for e in capture.events if e.kind == kind]
         if events:
-            tokens = sum(int(d.get("tokens", 0)) for d in events)
+            tokens = _sum(_tokens(d, capture.subject.block_size) for d in events)
             size = sum(int(d.get("bytes", 0)) for d in events)
             stages.append(LifeStage(stage, len(events), tokens, size))
     return tuple(stages)

@@ -182,7 +182,7 @@ class LifeStage:
 
     stage: str  # "initialised", "appended", "read", "freed"
     events: int
-    tokens: int
+    tokens: int | None
     bytes: int
 
 

@@ -38,7 +38,7 @@ class RuleEvidence:
 
 def _fmt(m: Measure) -> str:
     sign = {"lower": "≥ ", "upper": "≤ ", None: ""}[m.side]
-    return f"{sign}{m.value:.3g}"
+    return f"{sign}{m.value:.3f}"
 
 
 def capacity_rule(evidence: RuleEvidence, t: Thresholds) -> RuleResult:

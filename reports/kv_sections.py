@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stallscope.analyzers.result import Diagnosis, KvRow
+from stallscope.analyzers.result import Diagnosis, KvRow, LifeStage
 from stallscope.reports import format as fmt
 from stallscope.reports.blocks import Column, Section, Table
 
@@ -40,7 +40,10 @@ def growth_of(table: Sequence[KvRow]) -> Section:
 def life(diagnosis: Diagnosis) -> Section:
     """What the run recorded of each stage."""
     rows = tuple(
-        (s.stage, f"{s.events:,}", f"{s.tokens:,}", fmt.bytes_size(s.bytes))
-        for s in diagnosis.kv_life
+        (s.stage, f"{s.events:,}", _tokens(s), fmt.bytes_size(s.bytes)) for s in diagnosis.kv_life
     )
     return Section("KV cache life, whole run", (Table(_LIFE, rows),))
+
+
+def _tokens(stage: LifeStage) -> str:
+    return fmt.UNKNOWN if stage.tokens is None else f"{stage.tokens:,}"
