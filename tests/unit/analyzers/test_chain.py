@@ -1,0 +1,85 @@
+"""The chain: the first binding cause, and its effects under it."""
+
+from __future__ import annotations
+
+import pytest
+
+from stallscope.analyzers.chain import build_chain
+from stallscope.analyzers.judge import Judgement
+from stallscope.analyzers.load.admission import Admission
+from stallscope.analyzers.load.demand import UNKNOWN_DEMAND
+from stallscope.analyzers.measures import measure
+from stallscope.analyzers.step.limit import Decision
+
+MEASURES = tuple(
+    measure(name, value, "measured", "a test")
+    for name, value in {
+        "preemptions": 3.0,
+        "recomputed_tokens": 40.0,
+        "kv_used_peak": 0.99,
+        "limit_kv": 1.0,
+        "queue_wait_share": 0.4,
+        "waiting_mean": 2.0,
+    }.items()
+)
+
+
+def judgement(bottleneck: str, reason: str = "", *, queues: bool = False) -> Judgement:
+    admission = Admission({"kv": 1.0}, 1.0, "measured", "a test") if queues else None
+    decision = Decision(bottleneck, 1.0, 0.0, None, 0.0, 1.0, reason)
+    load = "overloaded" if queues else "served"
+    return Judgement(load, decision, UNKNOWN_DEMAND, admission, ())
+
+
+def test_a_full_pool_preempts_prefills_again_and_queues() -> None:
+    chain = build_chain(judgement("capacity", "kv", queues=True), MEASURES)
+    assert [(link.cause, link.effect) for link in chain] == [
+        ("KV pool full", "preemption"),
+        ("preemption", "prompt and output prefilled again"),
+        ("KV pool full", "requests queue for KV room"),
+        ("requests queue for KV room", "TTFT grows"),
+    ]
+    assert chain[0].evidence == ("kv_used_peak", "preemptions")
+    assert chain[2].evidence == ("limit_kv", "queue_wait_share")
+
+
+def test_without_preemption_only_the_queue_follows() -> None:
+    quiet = tuple(m for m in MEASURES if m.name != "preemptions")
+    chain = build_chain(judgement("capacity", "kv", queues=True), quiet)
+    assert [link.effect for link in chain] == ["requests queue for KV room", "TTFT grows"]
+
+
+@pytest.mark.parametrize(
+    ("bottleneck", "reason", "queues", "first_cause"),
+    [
+        ("scheduling", "seqs", True, "sequence cap (max_num_seqs) reached with KV to spare"),
+        ("scheduling", "stalled", True, "the engine makes no progress under no cap"),
+        ("bandwidth", "", False, "every step reads all weights and the whole KV cache"),
+        ("compute", "tokens", True, "prompts bring many tokens per step"),
+        ("compute", "", False, "prompts bring many tokens per step"),
+        ("host", "", False, "work on the host between forward calls"),
+        (
+            "host",
+            "front",
+            True,
+            "requests are prepared more slowly than the scheduler could take them",
+        ),
+    ],
+)
+def test_each_class_starts_at_its_cause(
+    bottleneck: str, reason: str, queues: bool, first_cause: str
+) -> None:
+    chain = build_chain(judgement(bottleneck, reason, queues=queues), MEASURES)
+    assert chain[0].cause == first_cause
+    says_queue = any("queue" in link.effect for link in chain)
+    assert says_queue is queues
+
+
+@pytest.mark.parametrize("bottleneck", ["none", "undetermined", "client", "telemetry"])
+def test_no_chain_where_nothing_binds(bottleneck: str) -> None:
+    assert build_chain(judgement(bottleneck), MEASURES) == ()
+
+
+def test_evidence_names_only_what_was_measured() -> None:
+    chain = build_chain(judgement("bandwidth"), MEASURES)
+    assert [link.evidence for link in chain] == [(), ()]

@@ -1,0 +1,168 @@
+"""Capture checks: what ends the procedure before any verdict, and what is worth a note."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+from capture_builders import ON_CPU, batch_one, decodes, event, gauges, request
+
+from stallscope.analyzers.checks import check
+from stallscope.analyzers.diagnose import diagnose
+from stallscope.analyzers.result import Limits
+from stallscope.profiler.capture import Capture, Cut, Event
+
+
+def with_events(*events: Event) -> Capture:
+    return dataclasses.replace(batch_one(), events=(*batch_one().events, *events))
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        ({"stage": "weights"}, "out of memory while loading the weights"),
+        (
+            {"stage": "kv", "bytes": 512 << 20},
+            "out of memory while allocating the KV cache (512 MiB asked for)",
+        ),
+        ({"stage": "step", "bytes": None}, "out of memory while running a step"),
+        (
+            {"stage": "probe", "bytes": 9},
+            "out of memory while probing the device (9 bytes asked for)",
+        ),
+        ({"stage": "sampling"}, "out of memory while in stage sampling"),
+        ({}, "out of memory"),
+    ],
+)
+def test_out_of_memory_is_capacity_with_the_stage(data: dict[str, Any], reason: str) -> None:
+    verdict = diagnose(with_events(event("oom", **data))).verdict
+    assert (verdict.bottleneck, verdict.confidence) == ("capacity", 0.99)
+    assert verdict.limits == Limits("capacity", "capacity", "capacity")
+    assert verdict.sentence == f"Memory capacity limits this run: {reason}."
+
+
+@pytest.mark.parametrize(
+    ("stage", "first"),
+    [
+        ("weights", "load the weights in a smaller dtype"),
+        ("kv", "ask for a smaller KV cache"),
+        ("step", "put fewer tokens into a step: activations grow with them"),
+    ],
+)
+def test_remedies_make_room_where_it_was_missing(stage: str, first: str) -> None:
+    found = diagnose(with_events(event("oom", stage=stage)))
+    assert found.remedies[0].action == first
+    assert all(remedy.gain is None for remedy in found.remedies)
+    assert not any("more room" in remedy.action for remedy in found.remedies)
+    assert found.wont_help[0].action == "giving the KV cache more room"
+
+
+def test_out_of_memory_before_the_first_step() -> None:
+    """A start that failed for memory: no step, no request, a whole report."""
+    found = diagnose(Capture(subject=ON_CPU, events=(event("oom", stage="kv", bytes=1 << 40),)))
+    assert found.verdict.bottleneck == "capacity"
+    assert "(1,048,576 MiB asked for)" in found.verdict.sentence
+    assert found.verdict.chain == ()
+
+
+def test_out_of_memory_while_requests_queue_is_not_told_as_a_full_pool() -> None:
+    rows = tuple(request(i, 0, 20 * i, 20 * i + 1, 20 * i + 20) for i in range(8))
+    steps = decodes(160, waiting=3, running=1, blocked_by="seqs")
+    events = (event("oom", stage="step", bytes=1 << 20),)
+    found = diagnose(Capture(subject=ON_CPU, requests=rows, steps=steps, events=events)).verdict
+    assert (found.load, found.bottleneck) == ("overloaded", "capacity")
+    assert "out of memory while running a step" in found.sentence
+    assert "KV cache is full" not in found.sentence
+    assert found.chain == ()
+
+
+def test_an_exception_that_says_out_of_memory_in_somebodys_own_loop() -> None:
+    error = event("error", type="OutOfMemoryError", message="CUDA out of memory.", step=7)
+    found = diagnose(with_events(error))
+    assert found.verdict.bottleneck == "capacity"
+    assert "while running a step" in found.verdict.sentence
+    assert "An error was recorded: OutOfMemoryError: CUDA out of memory." in found.notes
+
+
+def test_another_exception_is_a_note_and_no_verdict() -> None:
+    found = diagnose(with_events(event("error", type="ValueError", message="bad shape")))
+    assert found.verdict.bottleneck == "bandwidth"
+    assert found.notes == ("An error was recorded: ValueError: bad shape.",)
+
+
+@pytest.mark.parametrize(
+    ("blocked", "start"), [("telemetry", "The telemetry"), ("profiler", "The profiler")]
+)
+def test_a_check_that_blocks_the_verdict(blocked: str, start: str) -> None:
+    sentence = "Every clock reads zero."
+    data = {"sentence": sentence, "class": blocked, "blocks": ["verdict"]}
+    found = diagnose(with_events(event("check", **data)))
+    assert found.verdict.bottleneck == blocked
+    assert found.verdict.limits == Limits(blocked, blocked, blocked)
+    assert found.verdict.sentence.startswith(start)
+    assert found.verdict.sentence.endswith("Every clock reads zero.")
+    assert found.notes == (sentence,)
+
+
+def test_a_check_that_does_not_block_is_a_note() -> None:
+    data = {"sentence": "Two clocks drift.", "class": "telemetry", "blocks": ["bandwidth"]}
+    found = diagnose(with_events(event("check", **data)))
+    assert (found.verdict.bottleneck, found.notes) == ("bandwidth", ("Two clocks drift.",))
+
+
+def test_out_of_memory_goes_before_a_check() -> None:
+    blocked = event("check", sentence="x", blocks=["verdict"], **{"class": "profiler"})
+    decision = check(with_events(blocked, event("oom", stage="kv"))).decision
+    assert decision is not None
+    assert decision.bottleneck == "capacity"
+
+
+def test_an_empty_capture_is_undetermined_and_says_so() -> None:
+    verdict = diagnose(Capture()).verdict
+    assert verdict.bottleneck == "undetermined"
+    assert verdict.sentence == "Undetermined: the capture holds no step, request or sample."
+
+
+def test_only_warm_up_is_empty_too_and_any_other_row_is_not() -> None:
+    assert check(Capture(steps=decodes(3, warmup=True))).decision is not None
+    assert check(Capture(steps=decodes(1))).decision is None
+    assert check(Capture(requests=(request(0, 0, 0, 1, 2),))).decision is None
+    assert check(Capture(engine_samples=gauges(waiting=(0, 0)))).decision is None
+
+
+def test_notes_on_the_run() -> None:
+    capture = dataclasses.replace(
+        with_events(
+            event("gap", what="host", reason="OSError(5)"),
+            event("probe", probe="stream", when="before", value=100.0, buffer_bytes=1 << 20),
+            event("probe", probe="stream", when="after", value=80.0, buffer_bytes=1 << 20),
+        ),
+        meta={"flags": ["unstable", "interrupted"]},
+        cut=Cut(60_000_000, "cut at 0.1 s: the run did not end"),
+    )
+    assert diagnose(capture).notes == (
+        "Unstable machine: its probes before and after the run differ (stream -20 %).",
+        "The run was interrupted before its workload was done.",
+        "Samples of host are missing: OSError(5).",
+        "The capture is incomplete: cut at 0.1 s: the run did not end.",
+    )
+
+
+def test_a_cut_capture_is_judged_and_says_where_it_was_cut() -> None:
+    note = "cut at 0.1 s: the run did not end"
+    found = diagnose(dataclasses.replace(batch_one(), cut=Cut(60_000_000, note)))
+    assert found.verdict.bottleneck == "bandwidth"
+    assert (found.capture.cut, found.capture.cut_note) == (True, note)
+
+
+def test_warnings_of_the_model_are_notes() -> None:
+    model = dataclasses.replace(ON_CPU.model, warnings=("sliding_window is not modelled",))  # type: ignore[type-var]
+    subject = dataclasses.replace(ON_CPU, model=model)
+    assert diagnose(Capture(subject=subject)).notes == ("sliding_window is not modelled",)
+
+
+def test_what_samplers_could_not_read_is_repeated_once() -> None:
+    rows = [event("not_observable", i, what="PSI", reason="no kernel support") for i in range(2)]
+    (found,) = check(with_events(*rows)).not_observable
+    assert (found.what, found.reason, found.how) == ("PSI", "no kernel support", "")

@@ -1,0 +1,124 @@
+"""The verdict in one sentence: every class has one, whole, with its numbers."""
+
+from __future__ import annotations
+
+import pytest
+
+from stallscope.analyzers.judge import Judgement
+from stallscope.analyzers.load.admission import Admission
+from stallscope.analyzers.load.demand import UNKNOWN_DEMAND, Demand
+from stallscope.analyzers.measures import measure
+from stallscope.analyzers.result import CLASSES, Gain
+from stallscope.analyzers.sentences import gain_text, verdict_sentence
+from stallscope.analyzers.step.limit import Decision
+from stallscope.analyzers.thresholds import Thresholds
+from stallscope.analyzers.whatif.replay import WhatIf
+from stallscope.analyzers.words import both, percent
+
+QUEUE = Demand(0.375, 0.0, 8.0, 3.0, False, "measured", "a test")
+QUEUE_TEXT = "3.0 of 8.0 requests in flight wait on average (38 % of their time)"
+
+
+def say(
+    decision: Decision,
+    *,
+    queues: bool = False,
+    demand: Demand = UNKNOWN_DEMAND,
+    preemptions: int | None = None,
+    gain: float | None = None,
+    next_limit: str | None = None,
+) -> str:
+    admission = Admission({"kv": 1.0}, 1.0, "measured", "a test") if queues else None
+    judged = Judgement("overloaded" if queues else "served", decision, demand, admission, ())
+    found = {}
+    if preemptions is not None:
+        found["preemptions"] = measure("preemptions", preemptions, "measured", "a test")
+    whatif = None
+    if gain is not None:
+        whatif = WhatIf(Gain("output_tokens_per_s", "tokens/s", 100, gain, 0.12), next_limit)
+    return verdict_sentence(judged, found, whatif, trace="trace it", t=Thresholds())
+
+
+def decision(bottleneck: str, reason: str, **facts: object) -> Decision:
+    row = {"share": 0.5, "next_share": 0.2, "next_class": None, "unexplained": 0.1, "quality": 1.0}
+    return Decision(bottleneck, reason=reason, **{**row, **facts})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("bottleneck", CLASSES)
+def test_every_class_has_a_sentence(bottleneck: str) -> None:
+    sentence = say(decision(bottleneck, "a reason"))
+    assert "a reason" in sentence
+    assert sentence[0].isupper()
+    assert sentence.endswith(".")
+
+
+def test_served() -> None:
+    reason = "reading weights and KV takes 50 % of step time"
+    sentence = say(decision("bandwidth", reason, next_class="host"))
+    assert sentence == f"Memory bandwidth limits the step: {reason}; next is host at 20 %."
+
+
+@pytest.mark.parametrize(
+    ("preemptions", "end"),
+    [
+        (None, ""),
+        (0, ""),
+        (1, ", and running requests were preempted once"),
+        (14, ", and running requests were preempted 14 times"),
+    ],
+)
+def test_capacity(preemptions: int | None, end: str) -> None:
+    sentence = say(decision("capacity", "kv"), queues=True, demand=QUEUE, preemptions=preemptions)
+    assert sentence == f"The KV cache is full: {QUEUE_TEXT}{end}."
+
+
+def test_what_lifting_the_limit_buys() -> None:
+    seqs = decision("scheduling", "seqs")
+    head = f"Requests queue at the sequence cap while KV has room: {QUEUE_TEXT}"
+    bought = say(seqs, queues=True, demand=QUEUE, gain=180, next_limit="capacity")
+    assert bought == (
+        f"{head}; raising the cap would buy +80 % tokens/s (± 12 %), then capacity binds."
+    )
+    just = say(seqs, queues=True, demand=QUEUE, gain=110.1)
+    assert just == f"{head}; raising the cap would buy +10 % tokens/s (± 12 %)."
+
+
+@pytest.mark.parametrize(("gain", "most"), [(109.0, "9 %"), (100.0, "0 %"), (95.0, "0 %")])
+def test_a_small_gain_is_said_in_the_headline(gain: float, most: str) -> None:
+    sentence = say(decision("scheduling", "seqs"), queues=True, demand=QUEUE, gain=gain)
+    assert sentence.endswith(
+        f", but raising the cap buys only about {most}: the step itself is the limit."
+    )
+
+
+@pytest.mark.parametrize(
+    ("bottleneck", "reason", "start"),
+    [
+        ("scheduling", "stalled", "The engine makes no progress with KV free: "),
+        ("compute", "tokens", "Prompts use up the token budget of every step and the rest queue: "),
+        ("host", "front", "Requests queue in front of the scheduler: "),
+    ],
+)
+def test_the_other_queues(bottleneck: str, reason: str, start: str) -> None:
+    sentence = say(decision(bottleneck, reason), queues=True, demand=QUEUE)
+    assert sentence == f"{start}{QUEUE_TEXT}."
+
+
+def test_undetermined_says_what_to_trace_when_much_is_unexplained() -> None:
+    between = ("bandwidth", "host")
+    much = say(decision("undetermined", "x", unexplained=0.25, between=between))
+    assert much == (
+        "Undetermined between bandwidth and host: x. To tell what the rest is, trace it."
+    )
+    little = say(decision("undetermined", "x", unexplained=0.24, between=between))
+    assert little == "Undetermined between bandwidth and host: x."
+
+
+def test_a_gain_is_said_with_its_sign_and_error() -> None:
+    assert gain_text(Gain("m", "tokens/s", 200, 250, 0.1)) == "+25 % tokens/s (± 10 %)"
+    assert gain_text(Gain("m", "tokens/s", 200, 150, 0.1)) == "-25 % tokens/s (± 10 %)"
+
+
+def test_words() -> None:
+    assert [both(("a", "b", "c")[:n]) for n in range(4)] == ["", "a", "a and b", "a, b and c"]
+    assert (percent(0.349), percent(1.0), percent(0.0)) == ("35 %", "100 %", "0 %")
