@@ -170,6 +170,20 @@ def work_measures(costs: Sequence[StepCost], cost: CostModel | None) -> list[Mea
     return found
 
 
+def stream_measure(capture: Capture, costs: Sequence[StepCost], cost: CostModel) -> list[Measure]:
+    """MBU against the memory itself, where the budget goes by the cache that holds the run."""
+    device = capture.subject.device
+    work = work_of(of_phases(costs, "decode"), cost)
+    if device is None or device.memory_bytes_per_s == cost.machine.bytes_per_s:
+        return []
+    if work is None or not work.time_s:
+        return []
+    rate = device.memory_bytes_per_s * cost.machine.ranks
+    source = f"bytes that must move / (step time × {device.kind} {rate / 1e9:.4g} GB/s)"
+    value = work.bytes / work.time_s / rate
+    return [measure("mbu_decode_stream", value, "estimated", source)]
+
+
 def probe_measures(capture: Capture) -> list[Measure]:
     """What the run's own probes reached."""
     found = []
@@ -208,6 +222,7 @@ def all_measures(
         *demand_measures(demand, admission),
         *kv_measures(capture, costs, cost),
         *work_measures(costs, cost),
+        *(stream_measure(capture, costs, cost) if cost is not None else ()),
         *host_measure(costs),
         *probe_measures(capture),
     )

@@ -91,6 +91,18 @@ def test_work_by_hand() -> None:
     assert rows["ffn_parameter_share"].value == pytest.approx(12_288 / 37_056)
 
 
+def test_mbu_against_the_memory_is_shown_aside_where_the_cache_holds_the_run() -> None:
+    assert "mbu_decode_stream" not in found(batch_one())
+    fast = event(
+        "probe", probe="stream", when="working-set", value=589_824_000.0, buffer_bytes=147_456
+    )
+    capture = batch_one()
+    rows = found(dataclasses.replace(capture, events=(*capture.events, fast)))
+    # 147,456 bytes in 1 ms: half of the memory's 294.9 MB/s, a quarter of the cache's 589.8 MB/s.
+    assert rows["mbu_decode"].value == pytest.approx(0.25)
+    assert rows["mbu_decode_stream"].value == pytest.approx(0.5)
+
+
 def test_probes_say_when_they_ran() -> None:
     probes = [
         event("probe", probe="stream", when=when, value=v, buffer_bytes=1 << 20)
