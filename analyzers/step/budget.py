@@ -113,9 +113,10 @@ def _part(
     if name == "transfer":
         return BudgetPart(name, seconds, share, "estimated", "nothing offloaded over the link")
     if name in ("weights", "compute") and cost.machine.linear_times:
+        # Times that were measured at these shapes, multiplied and added up.
         source = "linears probed at the run's own row counts"
-    else:
-        source = f"roofline against the {cost.machine.kind} peak"
+        return BudgetPart(name, seconds, share, "derived", source)
+    source = f"roofline against the {cost.machine.kind} peak"
     return BudgetPart(name, seconds, share, "estimated", source)
 
 

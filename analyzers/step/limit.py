@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from stallscope.analyzers.result import BudgetPart, PhaseBudget
+from stallscope.analyzers.result import PhaseBudget
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.analyzers.words import percent
 
@@ -35,8 +35,7 @@ class Decision:
     cap: float = 0.99  # the most confidence this kind of evidence allows
 
 
-# Evidence quality by provenance (DESIGN: measured 1.0, bound 0.8, derived 0.7, estimated 0.4). An
-# estimate resting on linears timed at the run's own shapes is arithmetic on measured values.
+# How far a decision may rest on evidence of each provenance.
 QUALITY: Mapping[str, float] = {"measured": 1.0, "bound": 0.8, "derived": 0.7, "estimated": 0.4}
 
 
@@ -48,15 +47,9 @@ def part_share(budget: PhaseBudget, *parts: str) -> float:
 def _quality(budget: PhaseBudget, bottleneck: str) -> float:
     used = [p for p in budget.budget if p.part in CLASS_PARTS[bottleneck] and p.time_s > 0]
     weight = sum(p.time_s for p in used)
-    return (
-        sum(_part_quality(p) * p.time_s for p in used) / weight if weight else QUALITY["estimated"]
-    )
-
-
-def _part_quality(part: BudgetPart) -> float:
-    if part.provenance == "estimated" and part.source.startswith("linears probed"):
-        return QUALITY["derived"]
-    return QUALITY[part.provenance]
+    if not weight:
+        return QUALITY["estimated"]
+    return sum(QUALITY[p.provenance] * p.time_s for p in used) / weight
 
 
 def _is_model_error(budget: PhaseBudget, t: Thresholds) -> bool:

@@ -163,7 +163,7 @@ def test_where_each_part_is_from() -> None:
     assert plain["unexplained"] == ("derived", "step time − the parts above")
     probed = dataclasses.replace(SLOW.machine, linear_times={"o": ((1, 0.001),)}, kind="achievable")
     measured = sources(CostModel(TINY, "fp16", "fp16", probed), decode(0, 9, 5, host_ns=1))
-    assert measured["weights"][1] == "linears probed at the run's own row counts"
+    assert measured["weights"] == ("derived", "linears probed at the run's own row counts")
     assert measured["kv"] == ("estimated", "roofline against the achievable peak")
     assert measured["host"][1] == "step time outside the forward call"
 

@@ -95,15 +95,13 @@ def test_a_model_error_does_not_block_the_hosts_own_clock() -> None:
 def test_quality_is_that_of_the_winning_parts() -> None:
     assert limit(host=0.6).quality == 1.0  # measured
     assert limit(weights=0.6).quality == 0.4  # estimated
-    probed = budget(source="linears probed at the run's own row counts", weights=0.6)
-    assert limit_of_budget(probed, T).quality == 0.7  # arithmetic on measured times
+    probed = BudgetPart("weights", 0.6, 0.6, "derived", "linears probed")
+    assert limit_of_budget(PhaseBudget("decode", 1, 1.0, 1.0, 1.0, (probed,)), T).quality == 0.7
 
 
 def test_quality_is_weighed_by_time() -> None:
     rows = (
-        BudgetPart(
-            "weights", 0.45, 0.45, "estimated", "linears probed at the run's own row counts"
-        ),
+        BudgetPart("weights", 0.45, 0.45, "derived", "linears probed"),
         BudgetPart("kv", 0.15, 0.15, "estimated", "roofline against the achievable peak"),
     )
     decision = limit_of_budget(PhaseBudget("decode", 1, 1.0, 1.0, 1.0, rows), T)
