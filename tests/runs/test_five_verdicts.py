@@ -138,7 +138,7 @@ def test_the_model_claims_no_more_than_was_measured(
 def test_kv_bytes_of_the_run_are_the_formula_s(name: str, request: pytest.FixtureRequest) -> None:
     """KV allocated, read and freed, against 2 · layers · KV heads · head_dim · 4 bytes by hand."""
     ran: Ran = request.getfixturevalue(name)
-    per_token = {"capacity": 12_288, "scheduling": 12_288, "bandwidth": 73_728}[name]
+    per_token = {"capacity": 12_288, "scheduling": 12_288, "bandwidth": 24_576}[name]
     events = ran.capture.events
     pool = next(e.data for e in events if e.kind == "kv_pool")
     assert pool["bytes"] == per_token * pool["tokens"]
