@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import statistics
 from dataclasses import dataclass
 
+from stallscope.analyzers.step.contention import contention
 from stallscope.analyzers.step.limit import QUALITY, Decision
+from stallscope.analyzers.words import percent
 from stallscope.profiler.capture import Capture, Event
 from stallscope.profiler.evidence import NotObservable
 
-_CONTENDED = 0.2  # share of time in which some task waited for a core; a lone run is near 0
 _STAGES = {
     "weights": "loading the weights",
     "kv": "allocating the KV cache",
@@ -93,14 +93,12 @@ def _drift(capture: Capture) -> str:
 
 
 def _contention_note(capture: Capture) -> list[str]:
-    """Say when tasks waited for a core for much of the run: others use the machine too."""
-    stalls = [s.value for s in capture.device_samples if s.name == "psi_cpu_some"]
-    mean = statistics.fmean(stalls) if stalls else 0.0
-    if mean < _CONTENDED:
+    share = contention(capture)
+    if share is None:
         return []
     return [
-        f"Tasks on this machine waited for a core {mean:.0%} of the time (PSI cpu some): something "
-        "else uses it, and step times hold that too."
+        f"Other processes kept {percent(share)} of this machine's cores busy during the run, and "
+        "none was free: step times hold that too. Run again with the machine to itself."
     ]
 
 

@@ -8,6 +8,7 @@ from stallscope.analyzers.cost.calibration import NoCostModel
 from stallscope.analyzers.result import RuleResult
 from stallscope.analyzers.rules import UNSEEN, by_id
 from stallscope.analyzers.step.budget import StepCost
+from stallscope.analyzers.step.contention import contention
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.evidence import NotObservable
 
@@ -36,6 +37,8 @@ def _of_rules(rules: Sequence[RuleResult], is_cpu: bool) -> list[NotObservable]:
 def where_to_look(capture: Capture) -> str:
     """Say what to trace when a step's time is not explained."""
     if capture.subject.device is not None and capture.subject.device.is_cpu:
+        if contention(capture) is not None:
+            return "run again with the machine to itself"
         return "profile a few steps with torch.profiler"
     return "trace a few steps with nsys (cuda, nvtx): launch gaps show as an idle device"
 

@@ -18,6 +18,7 @@ from stallscope.analyzers.load.demand import (
 from stallscope.analyzers.result import PhaseBudget
 from stallscope.analyzers.step.budget import StepCost, overall, phase_budgets
 from stallscope.analyzers.step.clocks import clock_ratios, slow_clocks_explain
+from stallscope.analyzers.step.contention import with_contention
 from stallscope.analyzers.step.indicators import limit_without_budget
 from stallscope.analyzers.step.limit import QUALITY, Decision, limit_of_budget
 from stallscope.analyzers.thresholds import Thresholds
@@ -82,7 +83,7 @@ def step_decision(
         reason = f"clocks ran at {percent(ratio.sm)} (SM) and {percent(ratio.memory)} (memory) "
         reason += "of nominal"
         return Decision("device", decision.share, 0.0, decision.bottleneck, 0.0, 0.7, reason)
-    return decision
+    return with_contention(decision, capture)
 
 
 def _none(demand: Demand, t: Thresholds) -> Decision:

@@ -63,6 +63,7 @@ def host_fields(pressure: Path = Path("/proc/pressure")) -> tuple[HostField, ...
     return (
         HostField("host_rss_bytes", "bytes", lambda: float(process.memory_info().rss)),
         HostField("host_cpu_cores", "cores", CpuCores()),
+        HostField("host_other_cpu_cores", "cores", OtherCpuCores()),
         HostField("host_memory_total_bytes", "bytes", lambda: _total_bytes(limit)),
         HostField("host_memory_available_bytes", "bytes", lambda: _available_bytes(limit)),
         *(_pressure_field(pressure / resource) for resource in ("cpu", "memory", "io")),
@@ -81,6 +82,30 @@ class CpuCores:
         busy = (cpu_ns - self._cpu_ns) / max(1, wall_ns - self._wall_ns)
         self._wall_ns, self._cpu_ns = wall_ns, cpu_ns
         return busy
+
+
+class OtherCpuCores:
+    """Cores that everything but this process kept busy since the last reading.
+
+    Time that the hypervisor gave to another machine ("steal") is somebody else's too.
+    """
+
+    def __init__(self) -> None:
+        self._wall_ns, self._other_s = time.perf_counter_ns(), _other_cpu_s()
+
+    def __call__(self) -> float:
+        wall_ns, other_s = time.perf_counter_ns(), _other_cpu_s()
+        busy = (other_s - self._other_s) / max(1e-9, (wall_ns - self._wall_ns) / 1e9)
+        self._wall_ns, self._other_s = wall_ns, other_s
+        return max(0.0, busy)  # the system's clock ticks are coarser than the process's own
+
+
+def _other_cpu_s() -> float:
+    times = psutil.cpu_times()
+    # Linux counts a guest's time in user time as well.
+    idle = times.idle + getattr(times, "iowait", 0.0)
+    guest = getattr(times, "guest", 0.0) + getattr(times, "guest_nice", 0.0)
+    return float(sum(times) - idle - guest) - time.process_time_ns() / 1e9
 
 
 def _total_bytes(limit: MemoryLimit | None) -> float:

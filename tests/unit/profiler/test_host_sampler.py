@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -14,6 +15,7 @@ from stallscope.profiler.host_sampler import (
     CpuCores,
     HostField,
     HostSampler,
+    OtherCpuCores,
     host_fields,
     read_pressure,
 )
@@ -66,6 +68,31 @@ def test_cpu_cores_tell_work_from_sleep() -> None:
         return used_s / seconds
 
     assert cores(0.3, spin=False) < 0.2 < cores(0.3, spin=True)
+
+
+@linux
+def test_other_cpu_cores_are_those_of_other_processes() -> None:
+    """Against the system's own counters: what all used, less what this process used."""
+    spin = [sys.executable, "-c", "while True: pass"]
+
+    def used_s() -> float:
+        fields = [int(f) for f in Path("/proc/stat").read_text().split("\n")[0].split()[1:9]]
+        user, nice, system, _idle, _iowait, irq, softirq, steal = fields
+        return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
+
+    with subprocess.Popen(spin) as other:
+        try:
+            time.sleep(0.1)
+            reading, all_s, own_s = OtherCpuCores(), used_s(), time.process_time()
+            start_s = time.perf_counter()
+            while time.perf_counter() - start_s < 0.6:
+                pass
+            wall_s = time.perf_counter() - start_s
+            expected = (used_s() - all_s - (time.process_time() - own_s)) / wall_s
+            assert reading() == pytest.approx(expected, abs=0.1)
+        finally:
+            other.kill()
+    assert expected > 0.2  # the other process had a core, or its share of one
 
 
 def test_pressure_is_a_fraction_of_the_last_ten_seconds(tmp_path: Path) -> None:
