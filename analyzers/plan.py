@@ -25,6 +25,7 @@ from stallscope.analyzers.kv_life import DEFAULT_LENGTHS, kv_rows
 from stallscope.analyzers.result import BudgetPart, KvRow, OperatorRow
 from stallscope.analyzers.schedule import SchedulerConfig
 from stallscope.analyzers.whatif.simulate import Load, Overhead, Simulated, simulate
+from stallscope.analyzers.words import percent
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.evidence import NotObservable
 from stallscope.profiler.spec import DeviceSpec, ModelSpec, Subject
@@ -90,11 +91,12 @@ class PhasePlan:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """A predicted value with its relative error."""
+    """A predicted value; `error` is relative to the true one, `worst` the value that allows."""
 
     value: float
     unit: str
     error: float
+    worst: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,15 +225,23 @@ def _simulate(options: PlanOptions, memory: MemoryMap, cost: CostModel) -> Simul
     return simulate(load, config, cost, Overhead())
 
 
+def _time(seconds: float) -> Prediction:
+    """A floor: the error lies on one side."""
+    return Prediction(seconds, "s", FLOOR_ERROR, worst=seconds / (1 - FLOOR_ERROR))
+
+
 def _predictions(result: Simulated | None) -> dict[str, Prediction | None]:
     if result is None:
         return {"ttft_s": None, "tpot_s": None, "throughput_tokens_per_s": None}
     ttft = sum(result.ttft_s) / len(result.ttft_s)
     tpot = sum(result.tpot_s) / len(result.tpot_s) if result.tpot_s else None
+    rate = result.output_tokens_per_s
     return {
-        "ttft_s": Prediction(ttft, "s", FLOOR_ERROR),
-        "tpot_s": Prediction(tpot, "s", FLOOR_ERROR) if tpot is not None else None,
-        "throughput_tokens_per_s": Prediction(result.output_tokens_per_s, "tokens/s", FLOOR_ERROR),
+        "ttft_s": _time(ttft),
+        "tpot_s": _time(tpot) if tpot is not None else None,
+        "throughput_tokens_per_s": Prediction(
+            rate, "tokens/s", FLOOR_ERROR, worst=rate * (1 - FLOOR_ERROR)
+        ),
     }
 
 
@@ -254,7 +264,7 @@ def _notes(options: PlanOptions, memory: MemoryMap, cost: CostModel | None) -> t
     if cost is not None:
         notes.append(
             "Times are floors: every operator at the device's peak, nothing for launches or the "
-            f"host. Real steps are slower; take ± {FLOOR_ERROR:.0%} as the error."
+            f"host. Against real decode such floors missed {percent(FLOOR_ERROR)} of the time."
         )
     return tuple(notes)
 
@@ -288,6 +298,10 @@ def plan(options: PlanOptions) -> Plan:
     )
 
 
+def _requests(count: int) -> str:
+    return "1 request" if count == 1 else f"{count} requests"
+
+
 def _shapes(options: PlanOptions) -> tuple[tuple[str, str, StepShape], ...]:
     """The steps that stand for the phases: one prompt; all requests at their mean context."""
     context = options.input_tokens + (options.output_tokens + 1) // 2
@@ -299,7 +313,7 @@ def _shapes(options: PlanOptions) -> tuple[tuple[str, str, StepShape], ...]:
         ),
         (
             "decode",
-            f"{options.concurrency} requests at {context} tokens of context",
+            f"{_requests(options.concurrency)} at {context} tokens of context",
             decode_shape(options.concurrency, context),
         ),
     )

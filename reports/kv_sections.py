@@ -13,7 +13,6 @@ _GROWTH = (
     Column("Size", "number"),
     Column("Bytes", "number"),
     Column("Evidence"),
-    Column("Source", "quiet"),
 )
 _LIFE = (
     Column("Stage"),
@@ -29,12 +28,17 @@ def growth(diagnosis: Diagnosis) -> Section:
 
 
 def growth_of(table: Sequence[KvRow]) -> Section:
-    """Bytes of one sequence's KV cache by its length."""
-    rows = tuple(
-        (f"{r.seq_len:,}", fmt.bytes_size(r.bytes), f"{r.bytes:,}", r.provenance, r.source)
-        for r in table
+    """Bytes of one sequence's KV cache by its length, a table for each source."""
+    sources = dict.fromkeys(r.source for r in table)
+    tables = tuple(
+        Table(_GROWTH, tuple(_size(r) for r in table if r.source == source), caption=source)
+        for source in sources
     )
-    return Section("KV cache growth, one sequence", (Table(_GROWTH, rows),))
+    return Section("KV cache growth, one sequence", tables)
+
+
+def _size(row: KvRow) -> tuple[str, ...]:
+    return (f"{row.seq_len:,}", fmt.bytes_size(row.bytes), f"{row.bytes:,}", row.provenance)
 
 
 def life(diagnosis: Diagnosis) -> Section:

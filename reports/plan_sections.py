@@ -12,7 +12,7 @@ from stallscope.reports.kv_sections import growth_of
 from stallscope.reports.time_sections import operators_of
 
 _FACTS = (Column("", "quiet"), Column(""))
-_PREDICTIONS = (Column(""), Column("Floor", "number"), Column("Error", "number"))
+_PREDICTIONS = (Column(""), Column("At best", "number"), Column("May be", "number"))
 _MEMORY = (Column(""), Column("Size", "number"), Column("Bytes", "number"))
 _BARS = (Column(""), Column(""), Column("", "number"), Column("", "number"), Column("", "quiet"))
 _PHASES = (
@@ -81,8 +81,8 @@ def _answer(plan: Plan) -> Section:
 
 
 def _prediction(name: str, prediction: Prediction) -> tuple[Cell, ...]:
-    value = fmt.quantity(prediction.value, prediction.unit)
-    return (name, value, f"± {fmt.rough_percent(prediction.error)}")
+    value, worst = (fmt.quantity(v, prediction.unit) for v in (prediction.value, prediction.worst))
+    return (name, value, worst)
 
 
 def _notes(plan: Plan) -> Section:

@@ -88,7 +88,7 @@ def test_json_keeps_its_contract() -> None:
         parts = sum(part["time_s"] for part in report[phase]["budget"])
         assert parts == pytest.approx(report[phase]["time_s"])
     for name in ("ttft_s", "tpot_s", "throughput_tokens_per_s"):
-        assert set(report[name]) == {"value", "unit", "error"}
+        assert set(report[name]) == {"value", "unit", "error", "worst"}
     # One request at a time: every token but the first comes from a decode step.
     assert report["tpot_s"]["value"] == pytest.approx(report["decode"]["time_s"], rel=0.01)
 

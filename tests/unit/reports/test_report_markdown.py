@@ -72,8 +72,9 @@ def test_foreign_text_is_shown_as_it_is(text: str) -> None:
 def test_every_table_is_a_table_with_whole_rows(busy: Diagnosis) -> None:
     text = markdown.render(busy, IMAGES)
     rendered = GITHUB.render(text)
-    # 1 verdict, 1 rules, 3 budgets, phases, latency, windows, 2 operators, 2 KV, measures.
-    assert rendered.count("<table>") == 13
+    # 1 verdict, 1 rules, 3 budgets, phases, latency, windows, 2 operators, 2 KV sizes,
+    # KV life, measures.
+    assert rendered.count("<table>") == 14
     for table in rendered.split("<table>")[1:]:
         rows = table.split("</table>")[0].split("<tr>")[1:]
         assert len({len(re.findall("<t[dh][ >]", row)) for row in rows}) == 1
