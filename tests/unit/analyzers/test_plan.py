@@ -1,0 +1,109 @@
+"""Plans against hand arithmetic: the document's models on its devices."""
+
+from __future__ import annotations
+
+import pytest
+
+from stallscope.analyzers.plan import FLOOR_ERROR, PlanOptions, plan
+from stallscope.profiler.devices import load_device
+from stallscope.profiler.models import load_model
+from stallscope.profiler.spec import DeviceSpec, ModelSpec
+
+LLAMA_7B, LLAMA_13B = load_model("llama-7b"), load_model("llama-13b")
+GIB, MIB = 1 << 30, 1 << 20
+
+# One layer of hidden 64 and one head of 64; no arithmetic limit, 1 MB/s of memory.
+TOY = ModelSpec("toy", 64, 64, 1, 1, 1, 64, 64, 4096)
+SLOW = DeviceSpec("slow", {"fp32": 1e15}, GIB, 1e6)
+
+
+def test_kv_growth_of_the_document() -> None:
+    table = plan(PlanOptions(LLAMA_13B, dtype="fp16", kv_lengths=(512, 1024, 2048, 4096))).kv_table
+    assert [row.bytes for row in table] == [400 * MIB, 800 * MIB, 1600 * MIB, 3200 * MIB]
+    (row,) = plan(PlanOptions(LLAMA_7B, dtype="fp16", kv_lengths=(2048,))).kv_table
+    assert row.bytes == 1_073_741_824
+
+
+def test_memory_of_the_documents_a10g() -> None:
+    """512 in, 1024 out: 1535 tokens enter the cache, 96 blocks of 16, 0.5 MiB a token: 768 MiB."""
+    a10g = load_device("a10g")
+    memory = plan(
+        PlanOptions(
+            LLAMA_7B,
+            a10g,
+            dtype="fp16",
+            input_tokens=512,
+            output_tokens=1024,
+            concurrency=8,
+        )
+    ).memory
+    assert memory.weights_bytes == 2 * 6_738_415_616
+    assert memory.kv_bytes_per_token == 524_288
+    assert memory.kv_bytes == 8 * 768 * MIB
+    # 2048 rows of (4 · 4096 + 2 · 11008) fp16 values, and 8 rows of 32,000 fp32 logits.
+    assert memory.activation_bytes == 2048 * (4 * 4096 + 2 * 11008) * 2 + 8 * 32_000 * 4
+    assert a10g.memory_bytes == 24 * GIB
+    assert memory.usable_bytes == int(0.9 * 24 * GIB)
+    room = memory.usable_bytes - memory.weights_bytes - memory.activation_bytes
+    assert memory.free_bytes == room - memory.kv_bytes
+    assert memory.max_concurrency == room // (768 * MIB) == 11
+
+
+def test_what_does_not_fit_is_said() -> None:
+    options = PlanOptions(
+        LLAMA_7B, load_device("a10g"), dtype="fp16", output_tokens=1024, concurrency=16
+    )
+    found = plan(options)
+    assert found.memory.free_bytes is not None
+    assert found.memory.free_bytes < 0
+    assert any("Only 11 of 16 requests fit" in note for note in found.notes)
+    smaller = plan(PlanOptions(LLAMA_13B, load_device("t4"), dtype="fp16"))
+    assert smaller.memory.max_concurrency == 0
+    assert smaller.ttft_s is smaller.tpot_s is smaller.throughput_tokens_per_s is None
+
+
+def test_floors_of_the_document_on_an_a100() -> None:
+    """Decode at 640 tokens: (6,607,077,376 weights · 2 + 640 · 524,288 KV bytes) / 1.555 TB/s."""
+    found = plan(PlanOptions(LLAMA_7B, load_device("a100-sxm4-40gb"), dtype="fp16"))
+    prefill, decode = found.phases
+    assert found.ridge == pytest.approx(200.6, abs=0.05)
+    assert (prefill.bound, decode.bound) == ("compute", "bandwidth")
+    by_hand = (6_607_077_376 * 2 + 640 * 524_288) / 1.555e12
+    assert decode.time_s == pytest.approx(by_hand, rel=2e-3)  # activations come on top
+    assert sum(part.time_s for part in decode.budget) == pytest.approx(decode.time_s)
+    q = {row.phase: row for row in found.operators if row.name == "q_proj"}
+    assert q["decode"].intensity == pytest.approx(1.0, abs=5e-3)
+    assert q["prefill"].intensity == pytest.approx(409.6)
+    assert found.ffn_share == pytest.approx(0.642, abs=5e-4)
+
+
+def test_predictions_of_one_stream_by_hand() -> None:
+    """The toy streams 8 · 64 · 64 · 4 = 131,072 bytes of weights a step at 1 MB/s."""
+    found = plan(PlanOptions(TOY, SLOW, dtype="fp32", input_tokens=1, output_tokens=3))
+    assert found.ttft_s is not None
+    assert found.tpot_s is not None
+    # Activations: 512 bytes for each of 8 linears and for attention. KV: 512 bytes a key.
+    step = (131_072 + 8 * 512 + 512) / 1e6
+    assert found.ttft_s.value == pytest.approx(step + 512e-6)
+    assert found.tpot_s.value == pytest.approx(step + (2 + 3) / 2 * 512e-6)
+    assert found.ttft_s.worst == pytest.approx(found.ttft_s.value / (1 - FLOOR_ERROR))
+
+
+def test_without_a_device_counts_remain_and_times_are_not_observable() -> None:
+    found = plan(PlanOptions(LLAMA_7B, dtype="fp16"))
+    assert found.memory.max_concurrency is found.memory.free_bytes is found.ridge is None
+    assert {p.time_s for p in found.phases} == {None}
+    assert {row.bound for row in found.operators} == {None}
+    (missing,) = found.not_observable
+    assert "--gpu" in missing.how
+
+
+def test_ranks_share_weights_and_whole_kv_heads() -> None:
+    shared = plan(PlanOptions(load_model("llama-3-8b"), dtype="bf16", num_devices=16)).memory
+    assert shared.kv_bytes_per_token == 2 * 32 * 1 * 128 * 2  # 8 KV heads on 16 ranks: one each
+    assert shared.weights_bytes == 2 * 8_030_261_248 // 16
+
+
+def test_lengths_beyond_the_model_are_noted() -> None:
+    notes = plan(PlanOptions(LLAMA_7B, dtype="fp16", input_tokens=2000, output_tokens=100)).notes
+    assert any("2100 tokens are beyond the model's 2048" in note for note in notes)
