@@ -9,23 +9,6 @@ from stallscope.analyzers.thresholds import Thresholds
 from stallscope.profiler.evidence import Measure, NotObservable, Provenance
 from stallscope.profiler.spec import Subject
 
-CLASSES = (
-    "capacity",
-    "bandwidth",
-    "scheduling",
-    "compute",
-    "host",
-    "interconnect",
-    "client",
-    "device",
-    "telemetry",
-    "profiler",
-    "none",
-    "undetermined",
-)
-LOADS = ("idle", "underloaded", "served", "overloaded")
-PARTS = ("weights", "kv", "compute", "communication", "transfer", "host", "unexplained")
-
 
 @dataclass(frozen=True, slots=True)
 class SourceInfo:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -80,6 +78,9 @@ def local(name: str) -> Iterator[Path]:
     if name != "-":
         yield existing(Path(name))
         return
+    import shutil
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="stallscope-") as folder:
         path = Path(folder) / "stdin"
         with path.open("wb") as file:

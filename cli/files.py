@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 
 from stallscope.errors import InputError, UsageError
@@ -11,6 +10,8 @@ from stallscope.errors import InputError, UsageError
 
 def check_target(path: Path, *, force: bool, option: str) -> None:
     """Refuse a path that exists (without force) or whose folder takes no new file."""
+    import tempfile
+
     if path.is_dir():
         raise UsageError(f"{option} {path}: is a folder; name a file in it")
     if path.exists() and not force:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stallscope import __version__
-from stallscope.profiler.capture import Source
 
 if TYPE_CHECKING:
     from stallscope.analyzers.result import Diagnosis
@@ -27,7 +25,10 @@ def judge(
     `facts` are Subject fields that replace the recorded ones. Where the capture names no source,
     it is the source itself, under `name` if its path means nothing to the user.
     """
+    from dataclasses import replace
+
     from stallscope.analyzers.diagnose import diagnose
+    from stallscope.profiler.capture import Source
     from stallscope.profiler.capture_file import read_capture
 
     capture = read_capture(path)

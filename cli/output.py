@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
-from stallscope.analyzers.result import CLASSES, Diagnosis
 from stallscope.errors import MissingDependency, UsageError
 from stallscope.files import check_target, write_text
+
+if TYPE_CHECKING:
+    from stallscope.analyzers.result import Diagnosis
 
 FAILED_ON = 4
 FILE_WIDTH = 100
@@ -45,6 +46,8 @@ def check_output(
 
 def parse_classes(text: str | None) -> frozenset[str]:
     """Return the verdict classes that --fail-on names."""
+    from stallscope.analyzers.classes import CLASSES
+
     names = frozenset() if text is None else frozenset(part.strip() for part in text.split(","))
     for name in sorted(names - set(CLASSES)):
         raise UsageError(f"--fail-on: unknown class {name!r}; known: {', '.join(CLASSES)}")
@@ -88,6 +91,8 @@ def rendered(diagnosis: Diagnosis, output: Output, *, images: dict[str, str]) ->
 
 def plotted(diagnosis: Diagnosis, path: Path, *, force: bool) -> dict[str, str]:
     """Save the plots beside the report; return title and file name of each."""
+    import tempfile
+
     from stallscope.reports import plots
 
     with tempfile.TemporaryDirectory(prefix=".plots-", dir=path.parent) as folder:
@@ -108,6 +113,8 @@ def text_width(output: Output) -> int:
     """Return the columns to fill: a file's 100, or what a terminal has within what reads well."""
     if output.path is not None:
         return FILE_WIDTH
+    import shutil
+
     return min(max(shutil.get_terminal_size((FILE_WIDTH, 24)).columns, 60), 120)
 
 

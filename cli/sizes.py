@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from decimal import Decimal
 
 from stallscope.errors import UsageError
 
@@ -20,6 +19,8 @@ def parse_bytes(text: str, option: str) -> int:
 
     KB, MB, GB, TB are decimal; KiB, MiB, GiB, TiB are binary; a bare number is bytes.
     """
+    from decimal import Decimal
+
     match = PATTERN.fullmatch(text)
     unit = match[2].lower() if match else None
     if match is None or unit not in UNITS:

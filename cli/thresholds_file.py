@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
-from dataclasses import fields
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from stallscope.analyzers.thresholds import Thresholds
 from stallscope.errors import UsageError
+
+if TYPE_CHECKING:
+    from stallscope.analyzers.thresholds import Thresholds
 
 # Every other threshold is a fraction from 0 to 1.
 RANGES = {"limit_margin": (1.0, 100.0), "model_error": (-1.0, 0.0)}
@@ -15,6 +16,10 @@ RANGES = {"limit_margin": (1.0, 100.0), "model_error": (-1.0, 0.0)}
 
 def read_thresholds(path: Path | None) -> Thresholds:
     """Return the default thresholds with those of the file in their place."""
+    from dataclasses import fields
+
+    from stallscope.analyzers.thresholds import Thresholds
+
     if path is None:
         return Thresholds()
     names = [field.name for field in fields(Thresholds)]
@@ -27,6 +32,8 @@ def read_thresholds(path: Path | None) -> Thresholds:
 
 def load_toml(path: Path) -> dict[str, object]:
     """Read a TOML file."""
+    import tomllib
+
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from stallscope.analyzers.classes import CLASSES, LOADS, PARTS
 from stallscope.analyzers.measures import MEASURES
-from stallscope.analyzers.result import CLASSES, LOADS, PARTS
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.app import app
 from stallscope.profiler.capture_schema import TABLES

@@ -6,9 +6,10 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from stallscope.analyzers.classes import PARTS
 from stallscope.analyzers.cost.operators import StepShape
 from stallscope.analyzers.cost.roofline import CostModel
-from stallscope.analyzers.result import PARTS, BudgetPart, PhaseBudget
+from stallscope.analyzers.result import BudgetPart, PhaseBudget
 from stallscope.profiler.capture import Capture, Step
 
 NS = 1e-9

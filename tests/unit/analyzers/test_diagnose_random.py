@@ -24,9 +24,10 @@ from capture_builders import (
     timed_linears,
 )
 
+from stallscope.analyzers.classes import CLASSES, LOADS
 from stallscope.analyzers.diagnose import diagnose
 from stallscope.analyzers.measures import MEASURES
-from stallscope.analyzers.result import CLASSES, LOADS, Diagnosis
+from stallscope.analyzers.result import Diagnosis
 from stallscope.profiler.capture import Capture, Cut, Event, KernelSummary, Request, Step
 from stallscope.profiler.spec import Subject
 from stallscope.reports.json_report import render

@@ -8,9 +8,10 @@ import pytest
 from played_run import COST, play, tokens_per_s
 from step_rows import TINY, decode, prefill, step
 
+from stallscope.analyzers.classes import CLASSES
 from stallscope.analyzers.cost.operators import decode_shape
 from stallscope.analyzers.cost.roofline import CostModel, Machine
-from stallscope.analyzers.result import CLASSES, Remedy
+from stallscope.analyzers.result import Remedy
 from stallscope.analyzers.schedule import SchedulerConfig
 from stallscope.analyzers.step.budget import StepCost, cost_steps, measured_steps
 from stallscope.analyzers.thresholds import Thresholds

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from stallscope.analyzers.classes import CLASSES
 from stallscope.analyzers.judge import Judgement
 from stallscope.analyzers.load.admission import Admission
 from stallscope.analyzers.load.demand import UNKNOWN_DEMAND, Demand
 from stallscope.analyzers.measures import measure
-from stallscope.analyzers.result import CLASSES, Gain
+from stallscope.analyzers.result import Gain
 from stallscope.analyzers.sentences import gain_text, verdict_sentence
 from stallscope.analyzers.step.limit import Decision
 from stallscope.analyzers.thresholds import Thresholds

@@ -9,10 +9,11 @@ import random
 import pytest
 from step_rows import MS, TINY, decode, free_model, prefill, step
 
+from stallscope.analyzers.classes import PARTS
 from stallscope.analyzers.cost.calibration import build_cost_model
 from stallscope.analyzers.cost.operators import StepShape
 from stallscope.analyzers.cost.roofline import CostModel, Machine
-from stallscope.analyzers.result import PARTS, PhaseBudget
+from stallscope.analyzers.result import PhaseBudget
 from stallscope.analyzers.step.budget import (
     cost_steps,
     measured_steps,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from stallscope.analyzers.result import PARTS, BudgetPart, PhaseBudget
+from stallscope.analyzers.classes import PARTS
+from stallscope.analyzers.result import BudgetPart, PhaseBudget
 from stallscope.analyzers.step.limit import Decision, limit_of_budget, part_share
 from stallscope.analyzers.thresholds import Thresholds
 

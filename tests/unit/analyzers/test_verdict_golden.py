@@ -21,8 +21,9 @@ from capture_builders import (
     timed_linears,
 )
 
+from stallscope.analyzers.classes import CLASSES, LOADS, PARTS
 from stallscope.analyzers.diagnose import diagnose
-from stallscope.analyzers.result import CLASSES, LOADS, PARTS, Diagnosis
+from stallscope.analyzers.result import Diagnosis
 from stallscope.analyzers.rules import by_id
 from stallscope.profiler.capture import Capture
 from stallscope.reports.json_report import render
