@@ -76,7 +76,7 @@ def diagnose(
 def local(name: str) -> Iterator[Path]:
     """Give a file by name, or stdin as a temporary file."""
     if name != "-":
-        yield existing(Path(name))
+        yield existing(Path(name), name)
         return
     import shutil
     import tempfile
@@ -85,15 +85,15 @@ def local(name: str) -> Iterator[Path]:
         path = Path(folder) / "stdin"
         with path.open("wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file)
-        yield existing(path)
+        yield existing(path, "stdin")
 
 
-def existing(path: Path) -> Path:
+def existing(path: Path, name: str) -> Path:
     """Return the path of a capture, or say what is there instead."""
     from stallscope.file_kind import kind_of
     from stallscope.profiler.capture_file import is_capture
 
     kind = kind_of(path)
     if not is_capture(path):
-        raise InputError(f"{path}: {kind}; diagnose reads captures that stallscope wrote so far")
+        raise InputError(f"{name}: {kind}; diagnose reads captures that stallscope wrote so far")
     return path

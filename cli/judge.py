@@ -10,6 +10,9 @@ from stallscope import __version__
 if TYPE_CHECKING:
     from stallscope.analyzers.result import Diagnosis
     from stallscope.analyzers.thresholds import Thresholds
+    from stallscope.profiler.spec import Subject
+
+NOT_RECORDED = {"num_devices": 1}  # what a subject says of a fact that nobody stated
 
 
 def judge(
@@ -35,6 +38,22 @@ def judge(
     if not capture.sources:
         itself = Source(0, "stallscope", name or str(path), "monotonic", 0, 0)
         capture = replace(capture, sources=(itself,))
-    if facts:
-        capture = replace(capture, subject=replace(capture.subject, **facts))
-    return diagnose(capture, thresholds=thresholds, goal=goal, version=__version__)
+    recorded = capture.subject
+    capture = replace(capture, subject=replace(recorded, **(facts or {})))
+    diagnosis = diagnose(capture, thresholds=thresholds, goal=goal, version=__version__)
+    return replace(diagnosis, notes=(*overruled(recorded, facts or {}), *diagnosis.notes))
+
+
+def overruled(recorded: Subject, facts: dict[str, Any]) -> tuple[str, ...]:
+    """Say which options contradict what the capture itself says."""
+    return tuple(
+        f"An option replaced the {field.replace('_', ' ')} that the capture recorded: "
+        f"{shown(getattr(recorded, field))} became {shown(value)}."
+        for field, value in facts.items()
+        if getattr(recorded, field) not in (None, value, NOT_RECORDED.get(field))
+    )
+
+
+def shown(value: object) -> str:
+    """Return a fact as people know it: models and devices by name."""
+    return str(getattr(value, "name", value))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from stallscope.errors import MissingDependency, UsageError
+from stallscope.errors import InputError, MissingDependency, UsageError
 from stallscope.files import check_target, write_text
 
 if TYPE_CHECKING:
@@ -67,11 +67,23 @@ def deliver(diagnosis: Diagnosis, output: Output) -> None:
 def put(text: str, output: Output, sentence: str) -> None:
     """Print the text, or write it and tell its gist on stderr."""
     if output.path is None:
-        print(text.rstrip("\n"))
+        print_report(text)
         return
     write_text(output.path, text)
     note(sentence)
     note(f"wrote {output.path}")
+
+
+def print_report(text: str) -> None:
+    """Print to stdout; a full disk or a device behind it is an error of one line."""
+    try:
+        print(text.rstrip("\n"), flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        # What is buffered would be tried again, and fail again, as Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise InputError(f"stdout: cannot write: {error.strerror or error}") from error
 
 
 def rendered(diagnosis: Diagnosis, output: Output, *, images: dict[str, str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stallscope.errors import UsageError
+from stallscope.errors import InputError
 
 if TYPE_CHECKING:
     from stallscope.analyzers.thresholds import Thresholds
@@ -26,7 +26,7 @@ def read_thresholds(path: Path | None) -> Thresholds:
     table = load_toml(path)
     for key in table:
         if key not in names:
-            raise UsageError(f"--thresholds {path}: unknown key {key!r}; known: {', '.join(names)}")
+            raise InputError(f"--thresholds {path}: unknown key {key!r}; known: {', '.join(names)}")
     return Thresholds(**{key: checked(path, key, value) for key, value in table.items()})
 
 
@@ -37,18 +37,18 @@ def load_toml(path: Path) -> dict[str, object]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise UsageError(f"--thresholds {path}: {error.strerror or error}") from error
+        raise InputError(f"--thresholds {path}: {error.strerror or error}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"--thresholds {path}: not TOML: {error}") from error
+        raise InputError(f"--thresholds {path}: not TOML: {error}") from error
 
 
 def checked(path: Path, key: str, value: object) -> float:
     """Return the value as a float, or say why it cannot be this threshold."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise UsageError(f"--thresholds {path}: {key} must be a number, not {value!r}")
+        raise InputError(f"--thresholds {path}: {key} must be a number, not {value!r}")
     low, high = RANGES.get(key, (0.0, 1.0))
     if not low <= value <= high:
-        raise UsageError(
+        raise InputError(
             f"--thresholds {path}: {key} must be from {low:g} to {high:g}, not {value}"
         )
     return float(value)

@@ -83,9 +83,27 @@ def test_fail_on_the_verdict_exits_with_four(ran: Path) -> None:
 def test_facts_replace_what_was_recorded(ran: Path) -> None:
     facts = ["--gpu", "T4", "--model", "llama-125m", "--gpus", "2", "--dtype", "fp16"]
     done = stallscope("diagnose", "run.sqlite", *facts, "--format", "json", folder=ran)
-    subject = json.loads(done.stdout)["subject"]
+    report = json.loads(done.stdout)
+    subject = report["subject"]
     assert (subject["device"], subject["devices"]) == ("t4", 2)
+    replaced = [note for note in report["notes"] if note.startswith("An option replaced")]
+    assert [note.split("recorded: ")[1] for note in replaced][0] == "tiny-26m became llama-125m."
+    assert "fp32 became fp16." in replaced[-1]
+    assert len(replaced) == 3  # model, device, dtype; one device is what a capture says unasked
     assert (subject["model"], subject["dtype"]) == ("llama-125m", "fp16")
+
+
+def test_a_full_disk_behind_stdout_is_one_line(ran: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "stallscope", "diagnose", "run.sqlite"],
+            cwd=ran,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert done.returncode == 1
+    assert done.stderr == "stallscope: stdout: cannot write: No space left on device\n"
 
 
 def test_thresholds_are_used_and_shown(ran: Path) -> None:

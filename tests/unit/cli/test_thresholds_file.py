@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from stallscope.analyzers.thresholds import Thresholds
-from stallscope.errors import UsageError
+from stallscope.errors import InputError
 from stallscope.thresholds_file import read_thresholds
 
 
@@ -44,12 +44,12 @@ def test_keys_of_the_file_replace_defaults(tmp_path: Path) -> None:
 )
 def test_wrong_file_is_refused_by_name(tmp_path: Path, text: str, complaint: str) -> None:
     path = written(tmp_path, text)
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(InputError) as caught:
         read_thresholds(path)
     assert str(caught.value).startswith(f"--thresholds {path}: {complaint}")
     assert "\n" not in str(caught.value)
 
 
 def test_missing_file_is_said(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="No such file"):
+    with pytest.raises(InputError, match="No such file"):
         read_thresholds(tmp_path / "none.toml")
