@@ -34,7 +34,7 @@ REFUSALS = {
     "same file twice": (["run", "-o", "x.md", "--capture", "x.md"], 2, "-o and --capture are both"),
     "unknown class": (["run", "--fail-on", "slow"], 2, "unknown class 'slow'; known: capacity"),
     "thresholds": (["run", "--thresholds", "old.md"], 1, "--thresholds old.md: not TOML"),
-    "size": (["run", "--kv-budget", "8M"], 1, "--kv-budget: '8M' is not a size"),
+    "size": (["run", "--kv-budget", "8M"], 2, "--kv-budget: '8M' is not a size"),
     "transformers": (["run", "--engine", "transformers"], 2, "not built yet"),
     "isolate phases": (["run", "--isolate-phases"], 2, "not built yet"),
     "unknown preset": (["run", "--model", "tiny-27m"], 1, "tiny-26m"),
