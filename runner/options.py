@@ -13,8 +13,8 @@ class RunOptions:
     At most one of `concurrency`, `rate` (requests per second) and `trace` is given; with none, all
     requests are sent at once. `kv_dtype` None follows `dtype`; `kv_budget` None holds the
     workload's own most, up to a quarter of the free memory. `warmup` requests run before the
-    measured ones. `isolate_phases` serves no load: prefill and decode run in stretches of their own,
-    long enough for slow counters. `eos` tokens end a request early; `temperature` 0 is greedy.
+    measured ones. `isolate_phases` serves no load: prefill and decode run in stretches of their
+    own, long enough for slow counters. `eos` tokens end a request early; `temperature` 0 is greedy.
     """
 
     model: str
