@@ -9,9 +9,9 @@ from stallscope.profiler.evidence import NotObservable
 
 NOTE = (
     "Phases were isolated: each wave of requests was prefilled and then decoded, both again and "
-    "again until a stretch was long enough for the device's counters. Read each phase by itself: "
-    "their shares of the time, step counts and KV traffic are this run's own making, and requests "
-    "were not served as they would be."
+    "again until a stretch was long enough for the device's counters. Read each phase by itself "
+    "(--goal ttft, --goal tpot): their shares of the time, step counts and KV traffic are this "
+    "run's own making, and requests were not served as they would be."
 )
 WHY = "phases were isolated and repeated, so requests did not take the time that serving takes"
 HOW = "run again without --isolate-phases"
