@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from stallscope.analyzers import isolated
 from stallscope.analyzers.step.contention import contention
 from stallscope.analyzers.step.limit import QUALITY, Decision
 from stallscope.analyzers.words import percent
@@ -148,5 +149,5 @@ def check(capture: Capture) -> Checked:
         reason = "the capture holds no step, request or sample"
         decision = Decision("undetermined", 0.0, 0.0, None, 0.0, QUALITY["measured"], reason)
     warnings = capture.subject.model.warnings if capture.subject.model is not None else ()
-    all_notes = (*notes, *_flag_notes(capture), *warnings)
+    all_notes = (*notes, *isolated.notes(capture), *_flag_notes(capture), *warnings)
     return Checked(decision, all_notes, _unobserved(capture))

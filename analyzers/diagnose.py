@@ -8,6 +8,7 @@ from stallscope.analyzers.checks import refused_allocations, refused_at
 from stallscope.analyzers.cost.operator_table import operator_table
 from stallscope.analyzers.document import document_verdict
 from stallscope.analyzers.gaps import unobserved
+from stallscope.analyzers.isolated import without_load
 from stallscope.analyzers.kv_life import DEFAULT_LENGTHS, allocated_rows, kv_rows, life_stages
 from stallscope.analyzers.load.demand import Demand
 from stallscope.analyzers.load.latency import latencies
@@ -63,6 +64,7 @@ def diagnose(
     """
     if goal is not None and goal not in GOALS:
         raise ValueError(f"goal {goal!r} is none of {', '.join(GOALS)}")
+    capture = without_load(capture)
     run = prepare(capture, thresholds or Thresholds())
     t = run.thresholds
     judgement = judge_run(run)

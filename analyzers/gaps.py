@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from stallscope.analyzers import isolated
 from stallscope.analyzers.cost.calibration import NoCostModel
+from stallscope.analyzers.phase_counters import unobserved_phases
 from stallscope.analyzers.result import RuleResult
 from stallscope.analyzers.rules import UNSEEN, by_id
 from stallscope.analyzers.step.budget import StepCost
 from stallscope.analyzers.step.contention import contention
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.evidence import NotObservable
+from stallscope.profiler.spec import Subject
 
 _HOW = {
     "capacity": "record on the machine that runs the model, so that memory and failures are seen",
@@ -21,14 +24,17 @@ _HOW = {
 }
 
 
-def _of_rules(rules: Sequence[RuleResult], is_cpu: bool) -> list[NotObservable]:
+def _of_rules(rules: Sequence[RuleResult], subject: Subject) -> list[NotObservable]:
     how = dict(_HOW)
+    is_cpu = subject.device is not None and subject.device.is_cpu
     if is_cpu:
         how["bandwidth"] = "run on a GPU; on a CPU read the bandwidth share of the step budget"
         how["scheduling"] = "run on a GPU; on a CPU the verdict goes by the queue and the caps"
     scheduling = by_id(rules, "scheduling")
     if not any(m.name == "queue_wait_share" for m in scheduling.measures):
         how["scheduling"] = "record requests, or the engine's waiting and running"
+    if subject.isolated_phases:
+        how |= dict.fromkeys(("scheduling", "decode-focus"), isolated.HOW)
     return [
         NotObservable(f"the {r.id} rule", r.reason, how[r.id]) for r in rules if r.status == UNSEEN
     ]
@@ -51,7 +57,11 @@ def unobserved(
 ) -> tuple[NotObservable, ...]:
     """List what is missing for rules, budget and its parts."""
     is_cpu = capture.subject.device is not None and capture.subject.device.is_cpu
-    found = _of_rules(rules, is_cpu)
+    found = [
+        *isolated.unobserved_load(capture),
+        *_of_rules(rules, capture.subject),
+        *unobserved_phases(capture),
+    ]
     if missing is not None:
         found.append(NotObservable("the step budget", missing.reason, missing.how))
     if costs and not is_cpu and not capture.kernels:

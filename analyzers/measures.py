@@ -10,6 +10,7 @@ from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.cost.work import mbu, mfu, of_phases, work_of
 from stallscope.analyzers.load.admission import Admission
 from stallscope.analyzers.load.demand import Demand
+from stallscope.analyzers.phase_counters import PHASES, phase_measures
 from stallscope.analyzers.step.budget import StepCost
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.evidence import Measure
@@ -39,6 +40,16 @@ MEASURES: dict[str, tuple[str, str]] = {
     "dram_throughput": ("fraction", "DRAM throughput over its peak"),
     "tensor_active": ("fraction", "tensor pipe activity"),
     "gpu_busy": ("fraction", "time in which the device worked at all"),
+    "sm_throughput_prefill": ("fraction", "SM throughput within prefill stretches"),
+    "sm_throughput_decode": ("fraction", "SM throughput within decode stretches"),
+    "dram_throughput_prefill": ("fraction", "DRAM throughput within prefill stretches"),
+    "dram_throughput_decode": ("fraction", "DRAM throughput within decode stretches"),
+    "tensor_active_prefill": ("fraction", "tensor pipe activity within prefill stretches"),
+    "tensor_active_decode": ("fraction", "tensor pipe activity within decode stretches"),
+    "gpu_busy_prefill": ("fraction", "GPU busy within prefill stretches"),
+    "gpu_busy_decode": ("fraction", "GPU busy within decode stretches"),
+    "power_prefill": ("W", "mean power of a device within prefill stretches"),
+    "power_decode": ("W", "mean power of a device within decode stretches"),
     "mfu": ("fraction", "model FLOPs over what the device could do in the time"),
     "mbu": ("fraction", "bytes that must move over what the memory could deliver in the time"),
     "mfu_prefill": ("fraction", "MFU of the prefill steps"),
@@ -224,5 +235,6 @@ def all_measures(
         *work_measures(costs, cost),
         *(stream_measure(capture, costs, cost) if cost is not None else ()),
         *host_measure(costs),
+        *(m for phase in PHASES for m in phase_measures(capture, phase)),
         *probe_measures(capture),
     )

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from stallscope.analyzers import isolated
 from stallscope.analyzers.checks import refused_allocations
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.cost.work import mbu, mfu, of_phases, work_of
 from stallscope.analyzers.load.demand import Demand, Span, union_ns
+from stallscope.analyzers.phase_counters import decode_or_all
 from stallscope.analyzers.quantities import (
     DRAM_THROUGHPUT,
     GPU_BUSY,
@@ -82,17 +84,19 @@ def busy(capture: Capture, costs: Sequence[StepCost], span: Span | None) -> tupl
 def _sm(capture: Capture, costs: Sequence[StepCost], cost: CostModel | None) -> tuple[Measure, ...]:
     if _is_cpu(capture):
         return ()
-    found = observe(capture, "sm_throughput", SM_THROUGHPUT)
-    work = work_of(costs, cost) if cost is not None else None
+    found = decode_or_all(capture, "sm_throughput", SM_THROUGHPUT)
+    is_decode = any(m.name == "sm_throughput_decode" for m in found)
+    chosen = of_phases(costs, "decode") if is_decode else costs
+    work = work_of(chosen, cost) if cost is not None else None
     if cost is not None and work is not None:
-        found = (*found, mfu(work, cost))
+        found = (*found, mfu(work, cost, "mfu_decode" if is_decode else "mfu"))
     return found
 
 
 def _dram(
     capture: Capture, costs: Sequence[StepCost], cost: CostModel | None
 ) -> tuple[tuple[Measure, ...], bool]:
-    found = observe(capture, "dram_throughput", DRAM_THROUGHPUT)
+    found = decode_or_all(capture, "dram_throughput", DRAM_THROUGHPUT)
     decode = of_phases(costs, "decode")
     chosen = decode or list(costs)
     work = work_of(chosen, cost) if cost is not None else None
@@ -114,6 +118,7 @@ def _utilisation(
 
 
 def _why(capture: Capture) -> dict[str, str]:
+    apart = capture.subject.isolated_phases
     if _is_cpu(capture):
         sm = "the device is a CPU: it has no SM counter"
         utilisation = "time in the forward call bounds a CPU's use from above only"
@@ -129,6 +134,11 @@ def _why(capture: Capture) -> dict[str, str]:
         "utilisation": utilisation,
         "decode_requests": "no step or request tells decode from prefill",
         "decode_engine": "no step tells decode from prefill",
+        **(
+            dict.fromkeys(("queue", "decode_requests", "decode_engine"), isolated.WHY)
+            if apart
+            else {}
+        ),
     }
 
 
@@ -149,7 +159,9 @@ def rule_evidence(
 ) -> RuleEvidence:
     """Collect the evidence for the four rules."""
     dram, is_decode = _dram(capture, costs, cost)
-    engine = decode_share.from_engine(costs, cost)
+    # In isolated phases decode's share is what the repeating made it.
+    is_load = not capture.subject.isolated_phases
+    engine = decode_share.from_engine(costs, cost) if is_load else None
     has_pool = any(c.step.kv_total_bytes for c in costs)
     return RuleEvidence(
         memory=memory_fraction(capture),
@@ -160,7 +172,7 @@ def rule_evidence(
         dram_is_decode=is_decode,
         queue_share=_queue(demand),
         utilisation=_utilisation(capture, costs, cost, span),
-        decode_requests=decode_share.from_requests(capture, costs),
+        decode_requests=decode_share.from_requests(capture, costs) if is_load else None,
         decode_engine=decode_share.engine_measures(engine) if engine is not None else (),
         why=_why(capture),
     )

@@ -41,6 +41,10 @@ def _fmt(m: Measure) -> str:
     return f"{sign}{m.value:.3f}"
 
 
+def _said(quantity: str, m: Measure) -> str:
+    return f"{quantity}{' in decode' if m.name.endswith('_decode') else ''} {_fmt(m)}"
+
+
 def capacity_rule(evidence: RuleEvidence, t: Thresholds) -> RuleResult:
     """Memory near its limit and an allocation failure."""
     text = f"memory ≥ {t.near_limit:.2f} and an allocation failure"
@@ -65,7 +69,8 @@ def capacity_rule(evidence: RuleEvidence, t: Thresholds) -> RuleResult:
 def _dram_state(evidence: RuleEvidence, t: Thresholds) -> tuple[bool | None, str]:
     high, measure = is_above(evidence.dram, t.dram_high)
     if measure is not None:
-        return high, f"DRAM {_fmt(measure)}, {'above' if high else 'not above'} {t.dram_high:.2f}"
+        side = "above" if high else "not above"
+        return high, f"{_said('DRAM', measure)}, {side} {t.dram_high:.2f}"
     lower = next((m for m in evidence.dram if m.side == "lower"), None)
     if lower is not None and evidence.dram_is_decode:
         most = lower.value * DECODE_TRAFFIC_EXCESS
@@ -90,7 +95,8 @@ def bandwidth_rule(evidence: RuleEvidence, t: Thresholds) -> RuleResult:
     high, dram_reason = _dram_state(evidence, t)
     sm_low, sm_measure = is_below(evidence.sm, t.sm_low)
     if sm_measure is not None:
-        sm_reason = f"SM {_fmt(sm_measure)}, {'below' if sm_low else 'not below'} {t.sm_low:.2f}"
+        side = "below" if sm_low else "not below"
+        sm_reason = f"{_said('SM', sm_measure)}, {side} {t.sm_low:.2f}"
     else:
         sm_reason = evidence.why["sm"]
     if high is False:

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 
 Phase = Literal["prefill", "decode", "mixed", "other"]
 
+# NVML and GPM average over up to a second: a sample speaks of the second before it, so that only a
+# stretch of two seconds or more holds samples that are its own.
+SAMPLE_WINDOW_NS = 1_000_000_000
+LEAST_STRETCH_NS = 2 * SAMPLE_WINDOW_NS
+
 
 @dataclass(frozen=True, slots=True)
 class Source:

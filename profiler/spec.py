@@ -88,3 +88,4 @@ class Subject:
     block_size: int | None = None  # tokens per KV block
     concurrency: int | None = None  # clients offered in a closed loop
     rate_per_s: float | None = None  # requests offered per second in an open loop
+    isolated_phases: bool = False  # phases repeated in stretches of their own: no served load

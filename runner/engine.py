@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from stallscope.analyzers.schedule import ScheduledChunk, Scheduler
+from stallscope.analyzers.schedule import ScheduledChunk, StepPlan
 from stallscope.profiler.recorder import Recorder
 from stallscope.runner.batch import Chunk, Executor
 from stallscope.runner.engine_log import EngineLog
 from stallscope.runner.out_of_memory import AllocationFailed
+from stallscope.runner.planner import Planner
 from stallscope.runner.step_row import Span, phase_of
 from stallscope.runner.workload import Arrival, Workload, prompt
 
@@ -59,7 +60,7 @@ class Engine:
 
     def __init__(
         self,
-        scheduler: Scheduler,
+        scheduler: Planner,
         executor: Executor,
         *,
         generation: Generation,
@@ -124,8 +125,7 @@ class Engine:
         with log.recorder.step_range(name, sum(chunk.tokens for chunk in plan.chunks)):
             result = self._executor.execute(chunks)
         finished = self._scheduler.complete(plan, self._stopped(result.tokens))
-        for request, token in result.tokens.items():
-            self._token_ids[request].append(token)
+        self._append(plan, result.tokens)
         self._release(finished)
         end_ns = self._hooks.clock()
         log.executed(plan, state, Span(start_ns, end_ns, result.forward_ns))
@@ -136,6 +136,13 @@ class Engine:
     def _chunk(self, chunk: ScheduledChunk) -> Chunk:
         tokens = self._token_ids[chunk.request][chunk.start : chunk.start + chunk.tokens]
         return Chunk(chunk.request, tokens, chunk.start, chunk.samples)
+
+    def _append(self, plan: StepPlan, tokens: Mapping[int, int]) -> None:
+        """Keep what was generated; a step that is repeated leaves its tokens as they are."""
+        for chunk in plan.chunks:
+            known = self._token_ids[chunk.request]
+            if chunk.samples and chunk.start + chunk.tokens == len(known):
+                known.append(tokens[chunk.request])
 
     def _stopped(self, tokens: dict[int, int]) -> set[int]:
         return {request for request, token in tokens.items() if token in self._generation.eos}

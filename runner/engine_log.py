@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from stallscope.analyzers.schedule import Scheduler, SchedulerConfig, StepPlan
+from stallscope.analyzers.schedule import SchedulerConfig, StepPlan
 from stallscope.profiler.engine_sampler import EngineState
 from stallscope.profiler.recorder import Recorder
+from stallscope.runner.planner import Planner
 from stallscope.runner.probe_rows import StepTimes
 from stallscope.runner.request_life import RequestLife
 from stallscope.runner.step_row import Span, context, step_row
@@ -37,7 +38,7 @@ class EngineLog:
         self._lives[request] = RequestLife(request, t_ns, input_tokens)
         self._write(request)
 
-    def scheduled(self, t_ns: int, plan: StepPlan, scheduler: Scheduler) -> EngineState:
+    def scheduled(self, t_ns: int, plan: StepPlan, scheduler: Planner) -> EngineState:
         """Note preemptions, admissions and KV blocks taken; return the state they lead to."""
         for request in plan.preempted:
             life = self._lives[request]
@@ -50,9 +51,11 @@ class EngineLog:
             self._lives[request].admit(t_ns)
             self._write(request)
         for chunk in plan.chunks:
-            blocks = self._blocks(context(chunk)) - self._blocks(chunk.start)
-            if blocks:
+            life = self._lives[chunk.request]
+            blocks = self._blocks(context(chunk)) - life.blocks
+            if blocks > 0:  # a step that is repeated writes over what it wrote before
                 self._kv_blocks("kv_alloc", t_ns, chunk.request, blocks)
+                life.blocks += blocks
         return self._state(scheduler)
 
     def executed(self, plan: StepPlan, state: EngineState, span: Span) -> None:
@@ -70,16 +73,18 @@ class EngineLog:
             self._kv("kv_read", span.end_ns, sum(map(context, decodes)))
 
     def sampled(self, t_ns: int, tokens: Mapping[int, int]) -> None:
-        """Note one generated token of each of these requests."""
+        """Note one generated token of each of these requests, the first time it is generated."""
         for request in tokens:
             life = self._lives[request]
+            if life.cached < life.input_tokens + life.output_tokens:
+                continue
             life.sample(t_ns)
             if not self.warmup:
                 self.recorder.token(request, t_ns)
             if life.output_tokens == 1:
                 self._write(request)
 
-    def finished(self, t_ns: int, requests: Collection[int], scheduler: Scheduler) -> None:
+    def finished(self, t_ns: int, requests: Collection[int], scheduler: Planner) -> None:
         """Note requests that are complete, and their blocks' return."""
         self._state(scheduler)
         for request in requests:
@@ -95,7 +100,9 @@ class EngineLog:
             self._write(request)
 
     def _free(self, t_ns: int, request: int) -> None:
-        self._kv_blocks("kv_free", t_ns, request, self._blocks(self._lives[request].cached))
+        life = self._lives[request]
+        self._kv_blocks("kv_free", t_ns, request, life.blocks)
+        life.blocks = 0
 
     def _kv_blocks(self, kind: str, t_ns: int, request: int, blocks: int) -> None:
         self._event(kind, t_ns, request, blocks=blocks, bytes=blocks * self._block_bytes)
@@ -111,7 +118,7 @@ class EngineLog:
         if not self.warmup:
             self.recorder.request(self._lives[request].row())
 
-    def _state(self, scheduler: Scheduler) -> EngineState:
+    def _state(self, scheduler: Planner) -> EngineState:
         """Show the engine's state to the sampler, and return it."""
         self.recorder.set_engine_state(
             waiting=scheduler.waiting,

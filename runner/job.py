@@ -110,6 +110,10 @@ def prepare(options: RunOptions) -> Job:
 
 def describe(job: Job) -> str:
     """Return the load in one line for people."""
+    return f"{_load_text(job)}{', phases isolated' if job.options.isolate_phases else ''}"
+
+
+def _load_text(job: Job) -> str:
     options, count = job.options, len(job.load.sizes)
     if options.trace is not None:
         return f"{count} requests of {options.trace.name}"
@@ -138,6 +142,8 @@ def _check_choices(options: RunOptions) -> None:
     names = [name for name, value in given.items() if value is not None]
     if len(names) > 1:
         raise UsageError(f"{' and '.join(names)} exclude each other: choose one")
+    if options.isolate_phases and (options.rate is not None or options.trace is not None):
+        raise UsageError(f"--isolate-phases follows no arrival times: leave {names[0]} out")
 
 
 def _check_numbers(options: RunOptions) -> None:

@@ -13,7 +13,8 @@ class RunOptions:
     At most one of `concurrency`, `rate` (requests per second) and `trace` is given; with none, all
     requests are sent at once. `kv_dtype` None follows `dtype`; `kv_budget` None holds the
     workload's own most, up to a quarter of the free memory. `warmup` requests run before the
-    measured ones. `eos` tokens end a request early; `temperature` 0 is greedy.
+    measured ones. `isolate_phases` serves no load: prefill and decode run in stretches of their
+    own, long enough for slow counters. `eos` tokens end a request early; `temperature` 0 is greedy.
     """
 
     model: str
@@ -32,6 +33,7 @@ class RunOptions:
     max_num_batched_tokens: int = 2048
     chunked_prefill: bool = True
     block_size: int = 16
+    isolate_phases: bool = False
     kv_budget: int | None = None  # bytes
     seed: int = 0
     warmup: int = 2

@@ -9,12 +9,13 @@ from stallscope.profiler.capture import Request
 
 @dataclass(slots=True)
 class RequestLife:
-    """Counts and times of a request; `cached` are its tokens in the KV cache now."""
+    """Counts and times of a request; `cached` are its tokens in the KV cache now, in `blocks`."""
 
     request: int
     arrival_ns: int
     input_tokens: int
     cached: int = 0
+    blocks: int = 0
     output_tokens: int = 0
     admitted_ns: int | None = None
     first_token_ns: int | None = None

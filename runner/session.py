@@ -19,9 +19,11 @@ from stallscope.runner.decoder import Decoder, build_decoder
 from stallscope.runner.engine import Engine, Generation, Hooks, record_oom
 from stallscope.runner.engine_log import EngineLog
 from stallscope.runner.executor import TorchExecutor
+from stallscope.runner.isolated_phases import IsolatedPhases
 from stallscope.runner.job import Job, describe
 from stallscope.runner.kv_pool import KvPool
 from stallscope.runner.out_of_memory import AllocationFailed, out_of_memory
+from stallscope.runner.planner import Planner
 from stallscope.runner.probe_linears import LinearProber
 from stallscope.runner.probe_rows import StepTimes, grid_rows, observed_rows
 from stallscope.runner.room import check_room, weight_bytes
@@ -66,19 +68,21 @@ class Session:
         options = self.job.options
         sampling = Sampling(options.temperature, options.top_k, options.top_p, options.seed)
         executor = TorchExecutor(decoder, pool, sampling)
-        engine = Engine(
-            Scheduler(self.config),
-            executor,
-            generation=Generation(self.job.spec.vocab_size, options.seed, frozenset(options.eos)),
-            hooks=self.hooks,
-        )
-        if not self._warm_up(engine, executor.kv_bytes_per_token):
+        generation = Generation(self.job.spec.vocab_size, options.seed, frozenset(options.eos))
+        warm = Engine(Scheduler(self.config), executor, generation=generation, hooks=self.hooks)
+        if not self._warm_up(warm, executor.kv_bytes_per_token):
             return
         self._tell(f"running {describe(self.job)}")
         log = EngineLog(self.recorder, self.config, token_bytes=executor.kv_bytes_per_token)
+        engine = Engine(self._planner(), executor, generation=generation, hooks=self.hooks)
         outcome = engine.run(self.job.load, log)
         if not outcome.out_of_memory:
             self._probe_linears(decoder, log.step_times)
+
+    def _planner(self) -> Planner:
+        if self.job.options.isolate_phases:
+            return IsolatedPhases(self.config, clock=self.hooks.clock)
+        return Scheduler(self.config)
 
     def _load(self) -> tuple[Decoder, KvPool]:
         job, spec = self.job, self.job.spec
@@ -158,6 +162,7 @@ class Session:
                 block_size=self.config.block_size,
                 concurrency=options.concurrency,
                 rate_per_s=options.rate,
+                isolated_phases=options.isolate_phases,
             )
         )
 

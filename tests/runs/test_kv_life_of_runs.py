@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from listening import Listening
 
 from stallscope.analyzers.schedule import Scheduler, SchedulerConfig
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.capture_file import read_capture
 from stallscope.profiler.models import load_model
 from stallscope.profiler.recorder import Recorder
-from stallscope.runner.batch import Chunk, StepResult
 from stallscope.runner.decoder import Decoder, build_decoder
 from stallscope.runner.engine import Engine, Generation
 from stallscope.runner.engine_log import EngineLog
@@ -75,24 +74,6 @@ def test_steps_abut_and_hold_their_parts(tmp_path: Path) -> None:
     assert {s.id for s in capture.steps} == set(range(len(capture.steps)))
     made = sum(r.output_tokens for r in capture.requests)
     assert made == len(capture.tokens) == sum(s.logit_rows or 0 for s in steps)
-
-
-class Listening:
-    """Passes steps on and keeps what every request sampled."""
-
-    def __init__(self, executor: TorchExecutor) -> None:
-        self.executor = executor
-        self.kv_bytes_per_token = executor.kv_bytes_per_token
-        self.heard: dict[int, list[int]] = {}
-
-    def execute(self, chunks: Sequence[Chunk]) -> StepResult:
-        result = self.executor.execute(chunks)
-        for request, token in result.tokens.items():
-            self.heard.setdefault(request, []).append(token)
-        return result
-
-    def free(self, request: int) -> None:
-        self.executor.free(request)
 
 
 def serve(path: Path, decoder: Decoder, *, blocks: int, budget: int) -> tuple[Capture, Listening]:

@@ -36,7 +36,7 @@ REFUSALS = {
     "thresholds": (["run", "--thresholds", "old.md"], 1, "--thresholds old.md: not TOML"),
     "size": (["run", "--kv-budget", "8M"], 2, "--kv-budget: '8M' is not a size"),
     "transformers": (["run", "--engine", "transformers"], 2, "not built yet"),
-    "isolate phases": (["run", "--isolate-phases"], 2, "not built yet"),
+    "isolate phases": (["run", "--isolate-phases", "--rate", "1"], 2, "leave --rate out"),
     "unknown preset": (["run", "--model", "tiny-27m"], 1, "tiny-26m"),
     "no such config": (["run", "--model", "none/config.json"], 1, "none/config.json"),
     "invalid JSON": (["run", "--model", "broken.json"], 1, "broken.json"),

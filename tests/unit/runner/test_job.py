@@ -28,6 +28,8 @@ def test_defaults_make_a_closed_loop_of_all_requests() -> None:
     assert (len(job.load.sizes), job.load.concurrency) == (16, 16)
     assert job.block_bytes == BLOCK
     assert describe(job) == "16 requests (128 in, 64 out), all at once"
+    apart = prepare(options(isolate_phases=True))
+    assert describe(apart) == "16 requests (128 in, 64 out), all at once, phases isolated"
 
 
 def test_half_width_kv_halves_the_blocks() -> None:
@@ -107,6 +109,8 @@ def test_unchunked_prefill_needs_room_for_a_recomputed_request() -> None:
         ({"device": "tpu"}, "--device tpu"),
         ({"engine": "transformers"}, "--engine transformers is not built yet"),
         ({"rate": 1.0, "concurrency": 2}, "--concurrency and --rate exclude each other"),
+        ({"rate": 1.0, "isolate_phases": True}, "follows no arrival times: leave --rate out"),
+        ({"trace": Path("x"), "isolate_phases": True}, "leave --trace out"),
         ({"eos": (8192,)}, "--eos 8192: tiny-26m has tokens 0 to 8191"),
     ],
 )
