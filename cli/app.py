@@ -11,6 +11,7 @@ import typer
 
 from stallscope import __version__
 from stallscope.diagnose_command import diagnose
+from stallscope.doctor_command import doctor
 from stallscope.errors import StallscopeError
 from stallscope.plan_command import plan
 from stallscope.run_command import run
@@ -31,6 +32,7 @@ app = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode=None, add_com
 app.command()(run)
 app.command()(diagnose)
 app.command()(plan)
+app.command()(doctor)
 
 
 def show_version(wanted: bool) -> None:

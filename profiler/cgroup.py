@@ -1,4 +1,4 @@
-"""The memory limit of the control group this process runs in, version 1 or 2."""
+"""The limits of the control group this process runs in, version 1 or 2."""
 
 from __future__ import annotations
 
@@ -40,12 +40,22 @@ def tightest_memory_limit(
 ) -> MemoryLimit | None:
     """Return the lowest limit on the way from this process's group up to the root, if any."""
     limits = [
-        limit for folder, names in _folders(groups, mount) if (limit := _limit(folder, names))
+        limit
+        for folder, is_v2 in _folders(groups, mount, "memory")
+        if (limit := _limit(folder, _V2 if is_v2 else _V1))
     ]
     return min(limits, key=lambda limit: limit.limit_bytes, default=None)
 
 
-def _folders(groups: Path, mount: Path) -> Iterator[tuple[Path, _Names]]:
+def tightest_cpu_quota(
+    groups: Path = Path("/proc/self/cgroup"), mount: Path = Path("/sys/fs/cgroup")
+) -> float | None:
+    """Return the lowest quota, in cores, on the way from this process's group up, if any."""
+    quotas = (_quota(folder, is_v2) for folder, is_v2 in _folders(groups, mount, "cpu"))
+    return min((quota for quota in quotas if quota is not None), default=None)
+
+
+def _folders(groups: Path, mount: Path, controller: str) -> Iterator[tuple[Path, bool]]:
     try:
         lines = groups.read_text().splitlines()
     except OSError:  # not Linux
@@ -53,18 +63,18 @@ def _folders(groups: Path, mount: Path) -> Iterator[tuple[Path, _Names]]:
     for line in lines:
         _, controllers, group = line.split(":", 2)
         if controllers == "":
-            root, names = mount, _V2
-        elif "memory" in controllers.split(","):
-            root, names = mount / "memory", _V1
+            root, is_v2 = mount, True
+        elif controller in controllers.split(","):
+            root, is_v2 = mount / controller, False
         else:
             continue
         # A container may see its own group mounted as the root and yet read the host's path here;
         # the walk then meets folders that are not there, and ends at the root all the same.
         folder = root / group.lstrip("/")
         while folder != root:
-            yield folder, names
+            yield folder, is_v2
             folder = folder.parent
-        yield root, names
+        yield root, is_v2
 
 
 def _limit(folder: Path, names: _Names) -> MemoryLimit | None:
@@ -72,4 +82,16 @@ def _limit(folder: Path, names: _Names) -> MemoryLimit | None:
         text = (folder / names.limit).read_text().strip()
         return None if text == "max" else MemoryLimit(int(text), folder, names)
     except (OSError, ValueError):
+        return None
+
+
+def _quota(folder: Path, is_v2: bool) -> float | None:
+    try:
+        if is_v2:
+            quota, period = (folder / "cpu.max").read_text().split()
+        else:
+            quota = (folder / "cpu.cfs_quota_us").read_text()
+            period = (folder / "cpu.cfs_period_us").read_text()
+        return float(quota) / float(period) if float(quota) > 0 else None
+    except (OSError, ValueError, ZeroDivisionError):  # not there, or "max"
         return None

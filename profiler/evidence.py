@@ -34,3 +34,25 @@ class NotObservable:
     what: str
     reason: str
     how: str
+
+
+CheckStatus = Literal["ok", "missing", "limited", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Whether a source of evidence can be used here: what was found, what is lost, what helps."""
+
+    name: str
+    status: CheckStatus
+    reason: str
+    lost: str | None = None
+    fix: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckGroup:
+    """Checks that belong together."""
+
+    title: str
+    checks: tuple[Check, ...]

@@ -34,6 +34,7 @@ _INDENT = 2
 _TONES = {"plain": "", "strong": "bold", "quiet": "dim", "line": ""}
 _CELLS: dict[Kind, str] = {"text": "", "number": "", "status": "", "quiet": "dim"}
 _STATUS = {"met": "bold yellow", "not met": "green", "not observable": "dim"}
+_STATUS |= {"ok": "green", "limited": "yellow", "missing": "bold red", "unknown": "dim"}
 
 
 def render(diagnosis: Diagnosis, *, width: int = 100, color: bool = False) -> str:

@@ -67,7 +67,7 @@ def test_links_lead_somewhere(path: Path) -> None:
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_commands_shown_have_the_options_shown(path: Path) -> None:
-    lines = re.findall(r"stallscope (run|diagnose|plan) ([^`\n#]*)", path.read_text())
+    lines = re.findall(r"stallscope (run|diagnose|plan|doctor) ([^`\n#]*)", path.read_text())
     for command, rest in lines:
         offered = CliRunner().invoke(app, [command, "--help"]).stdout
         for option in re.findall(r"(?<!\S)--?[a-z][\w-]*", rest):
