@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,16 @@ def absent(requirement: str, reason: str) -> None:
     pytest.skip(f"{requirement}: {reason}")
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Tests marked gpu need a CUDA device."""
+    if item.get_closest_marker("gpu") is None:
+        return
+    import torch
+
+    if not torch.cuda.is_available():
+        absent("gpu", "torch sees no CUDA device")
+
+
 @pytest.fixture(scope="session")
 def corpus() -> Path:
     """The folder of real captures: STALLSCOPE_CORPUS, else ../shared/corpus beside the checkout."""
@@ -25,3 +36,22 @@ def corpus() -> Path:
     if not folder.is_dir():
         absent("corpus", f"{folder} is not there; set STALLSCOPE_CORPUS to the folder of captures")
     return folder
+
+
+@pytest.fixture(scope="session")
+def compiler() -> str:
+    """The C compiler, for small programs and libraries that stand in for a vendor's."""
+    return _program("cc")
+
+
+@pytest.fixture(scope="session")
+def nsys() -> str:
+    """The real Nsight Systems."""
+    return _program("nsys")
+
+
+def _program(name: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        absent(name, f"{name} is not on PATH")
+    return str(found)
