@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from stallscope.analyzers.cost.arithmetic import kv_bytes_per_token
+from stallscope.analyzers.cost.arithmetic import kv_bytes_per_token, kv_tokens
 from stallscope.analyzers.result import KvRow, LifeStage
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.spec import ModelSpec
@@ -22,24 +22,29 @@ _STAGES = {
 def kv_rows(spec: ModelSpec, kv_dtype: str, lengths: Sequence[int]) -> tuple[KvRow, ...]:
     """Compute the cache's size at each length by the formula of section 3.2."""
     per_token = kv_bytes_per_token(spec, kv_dtype)
-    source = "formula: 2 · layers · KV heads · head_dim · bytes · tokens"
-    return tuple(KvRow(n, n * per_token, "derived", source) for n in lengths)
+    tokens = "tokens" if spec.sliding_window is None else f"min(tokens, {spec.sliding_window})"
+    source = f"formula: 2 · layers · KV heads · head_dim · bytes · {tokens}"
+    return tuple(KvRow(n, kv_tokens(spec, n) * per_token, "derived", source) for n in lengths)
 
 
 def allocated_rows(capture: Capture) -> tuple[KvRow, ...]:
     """State what the longest request really held, block by block, at up to four lengths."""
     block_size = capture.subject.block_size
+    now: dict[int, tuple[int, int]] = {}  # the tokens that the request's blocks reach, bytes held
     grown: dict[int, list[tuple[int, int]]] = {}
     for event in capture.events:
         if event.request is None or block_size is None:
             continue
-        rows = grown.setdefault(event.request, [(0, 0)])
+        tokens, size = now.get(event.request, (0, 0))
         if event.kind == "kv_free":
-            rows.append((0, 0))
+            # A sliding window gives back the first blocks only; what remains is no shorter.
+            size -= event.data["bytes"]
+            now[event.request] = (tokens, size) if size > 0 else (0, 0)
         elif event.kind == "kv_alloc":
-            tokens = rows[-1][0] + event.data["blocks"] * block_size
-            rows.append((tokens, rows[-1][1] + event.data["bytes"]))
-    points = sorted(set(max(grown.values(), key=max, default=[])) - {(0, 0)})
+            tokens += event.data["blocks"] * block_size
+            now[event.request] = (tokens, size + event.data["bytes"])
+            grown.setdefault(event.request, []).append(now[event.request])
+    points = sorted(set(max(grown.values(), key=max, default=[])))
     chosen = {points[i * (len(points) - 1) // 3] for i in range(4)} if points else set()
     source = "blocks of the KV pool's tensors that the longest request held"
     return tuple(KvRow(n, size, "measured", source) for n, size in sorted(chosen))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -141,21 +142,39 @@ def _activation_bytes(spec: ModelSpec, dtype: str, rows: int, requests: int) -> 
     return int(rows * width * element + requests * spec.vocab_size * 4)
 
 
+def _scheduler(options: PlanOptions, *, num_blocks: int = 1) -> SchedulerConfig:
+    return SchedulerConfig(
+        max_num_seqs=options.concurrency,
+        max_num_batched_tokens=_STEP_TOKENS,
+        num_blocks=num_blocks,
+        block_size=_BLOCK,
+        sliding_window=options.model.sliding_window,
+    )
+
+
+def _blocks_each(options: PlanOptions, cached: int, *, step_tokens: int) -> int:
+    config = dataclasses.replace(_scheduler(options), max_num_batched_tokens=step_tokens)
+    return config.most_blocks(cached)
+
+
 def _memory(options: PlanOptions, subject: Subject) -> MemoryMap:
     spec, dtype, kv_dtype = options.model, subject.dtype or "", subject.kv_dtype or ""
     ranks = options.num_devices
     per_token = kv_bytes_per_token(spec, kv_dtype, tensor_parallel=ranks)
     tokens = options.input_tokens + options.output_tokens - 1
-    per_request = -(-tokens // _BLOCK) * _BLOCK * per_token
+    block = _BLOCK * per_token
+    per_request = _blocks_each(options, tokens, step_tokens=1) * block
+    # A step's new tokens lie in the cache before what they push out of a sliding window is free.
+    pushing = _blocks_each(options, tokens, step_tokens=_STEP_TOKENS) * block - per_request
     weights = int(weight_bytes(spec, dtype) / ranks)
     activations = _activation_bytes(spec, dtype, _STEP_TOKENS, options.concurrency)
     usable = free = most = None
     if options.device is not None and options.device.memory_bytes is not None:
         usable = int(MEMORY_FRACTION * options.device.memory_bytes)
         room = usable - weights - activations
-        most = max(0, room // per_request)
-        free = room - options.concurrency * per_request
-    kv_bytes = options.concurrency * per_request
+        most = max(0, (room - pushing) // per_request)
+        free = room - pushing - options.concurrency * per_request
+    kv_bytes = options.concurrency * per_request + pushing
     return MemoryMap(weights, per_token, kv_bytes, activations, usable, free, most)
 
 
@@ -211,14 +230,10 @@ def _simulate(options: PlanOptions, memory: MemoryMap, cost: CostModel) -> Simul
     if memory.max_concurrency == 0:
         return None
     tokens = options.input_tokens + options.output_tokens
-    blocks_each = -(-tokens // _BLOCK)
+    each = _blocks_each(options, tokens, step_tokens=1)
+    pushing = _blocks_each(options, tokens, step_tokens=_STEP_TOKENS) - each
     fits = options.concurrency if memory.max_concurrency is None else memory.max_concurrency
-    config = SchedulerConfig(
-        max_num_seqs=options.concurrency,
-        max_num_batched_tokens=_STEP_TOKENS,
-        num_blocks=blocks_each * max(1, fits),
-        block_size=_BLOCK,
-    )
+    config = _scheduler(options, num_blocks=each * max(1, fits) + pushing)
     waves = 1 if options.concurrency == 1 else _WAVES
     request = (0.0, options.input_tokens, options.output_tokens)
     load = Load((request,) * (waves * options.concurrency), options.concurrency)
@@ -255,6 +270,12 @@ def _notes(options: PlanOptions, memory: MemoryMap, cost: CostModel | None) -> t
         lengths = ", ".join(str(n) for n in beyond)
         notes.append(
             f"KV sizes at {lengths} tokens are beyond the model's {options.model.max_position}."
+        )
+    window = options.model.sliding_window
+    if window is not None and max(longest, *options.kv_lengths) > window:
+        notes.append(
+            f"A request's KV cache stops growing at {window} tokens, its sliding window; a long "
+            "prompt takes more for as long as one step of it lasts."
         )
     if memory.max_concurrency is not None and memory.max_concurrency < options.concurrency:
         notes.append(
@@ -305,16 +326,17 @@ def _requests(count: int) -> str:
 def _shapes(options: PlanOptions) -> tuple[tuple[str, str, StepShape], ...]:
     """The steps that stand for the phases: one prompt; all requests at their mean context."""
     context = options.input_tokens + (options.output_tokens + 1) // 2
+    window = options.model.sliding_window
     return (
         (
             "prefill",
             f"one prompt of {options.input_tokens} tokens",
-            prefill_shape(options.input_tokens),
+            prefill_shape(options.input_tokens, window=window),
         ),
         (
             "decode",
             f"{_requests(options.concurrency)} at {context} tokens of context",
-            decode_shape(options.concurrency, context),
+            decode_shape(options.concurrency, context, window=window),
         ),
     )
 

@@ -9,13 +9,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SchedulerConfig:
-    """The admission limits; `num_blocks` KV blocks of `block_size` tokens each."""
+    """The admission limits; `num_blocks` KV blocks of `block_size` tokens each.
+
+    With a sliding window a request gives back the blocks that none of its later tokens attends to.
+    """
 
     max_num_seqs: int
     max_num_batched_tokens: int
     num_blocks: int
     block_size: int = 16
     chunked_prefill: bool = True
+    sliding_window: int | None = None
 
     def __post_init__(self) -> None:
         limits = (self.max_num_seqs, self.max_num_batched_tokens, self.num_blocks, self.block_size)
@@ -25,6 +29,24 @@ class SchedulerConfig:
     def blocks(self, tokens: int) -> int:
         """Return the KV blocks that `tokens` of one request occupy."""
         return -(-tokens // self.block_size)
+
+    def past_blocks(self, cached: int) -> int:
+        """Return how many of the first blocks the token after `cached` ones is out of reach of."""
+        if self.sliding_window is None:
+            return 0
+        return max(0, cached + 1 - self.sliding_window) // self.block_size
+
+    def most_blocks(self, cached: int) -> int:
+        """Return the most blocks held at once on the way to `cached` tokens.
+
+        That is in the step that writes the most new tokens behind a full window, at the worst
+        place of both in their blocks.
+        """
+        if self.sliding_window is None:
+            return self.blocks(cached)
+        step = min(self.max_num_batched_tokens, cached)
+        reach = self.sliding_window - 1 + step + self.block_size - 1
+        return min(self.blocks(cached), self.blocks(reach))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +79,8 @@ class _Sequence:
     final: int  # known tokens at its maximum length
     cached: int = 0
     prefill_until: int = 0  # below this many cached tokens it (re)computes what it knew
-    blocks: int = 0
+    blocks: int = 0  # that it holds
+    past: int = 0  # that it has given back, all at its beginning
 
     @property
     def most_cached(self) -> int:
@@ -105,7 +128,7 @@ class Scheduler:
         if input_tokens < 1 or output_tokens < 1:
             raise ValueError(f"request {request} needs at least one token in and one out")
         sequence = _Sequence(request, known=input_tokens, final=input_tokens + output_tokens)
-        need, have = self.config.blocks(sequence.most_cached), self.config.num_blocks
+        need, have = self.config.most_blocks(sequence.most_cached), self.config.num_blocks
         if need > have:
             raise ValueError(f"request {request} needs {need} KV blocks, the pool has {have}")
         budget = self.config.max_num_batched_tokens
@@ -140,6 +163,7 @@ class Scheduler:
         for chunk in plan.chunks:
             sequence = sequences[chunk.request]
             sequence.cached += chunk.tokens
+            self._give_past_blocks(sequence)
             if chunk.samples:
                 sequence.known += 1
                 if sequence.known == sequence.final or chunk.request in stopped:
@@ -196,16 +220,22 @@ class Scheduler:
         return "seqs" if len(self._running) >= self.config.max_num_seqs else "tokens"
 
     def _take_blocks(self, sequence: _Sequence, tokens: int) -> bool:
-        missing = self.config.blocks(sequence.cached + tokens) - sequence.blocks
+        missing = self.config.blocks(sequence.cached + tokens) - sequence.past - sequence.blocks
         if missing > self.config.num_blocks - self._used_blocks:
             return False
         sequence.blocks += missing
         self._used_blocks += missing
         return True
 
+    def _give_past_blocks(self, sequence: _Sequence) -> None:
+        given = self.config.past_blocks(sequence.cached) - sequence.past
+        sequence.past += given
+        sequence.blocks -= given
+        self._used_blocks -= given
+
     def _preempt(self, sequence: _Sequence) -> None:
         self._release(sequence)
-        sequence.cached = 0
+        sequence.cached = sequence.past = 0
         self._queue.appendleft(sequence)
 
     def _release(self, sequence: _Sequence) -> None:

@@ -40,9 +40,10 @@ class Step:
 
     `device_ns` is time the device worked on the forward pass (on a CPU: the forward call itself),
     `host_ns` the step's time outside it. `context_tokens` counts the KV entries read: over all
-    scheduled requests, the keys that their last new token attends to. `attention_pairs` counts
-    (new token, attended key) pairs. `logit_rows` is the number of rows through the LM head.
-    `blocked_by` names the limit that kept the queue's head out, as the engine itself saw it.
+    scheduled requests, the keys that their new tokens attend to. `attention_pairs` counts
+    (new token, attended key) pairs; both stay within the model's sliding window. `logit_rows` is
+    the number of rows through the LM head. `blocked_by` names the limit that kept the queue's head
+    out, as the engine itself saw it.
     """
 
     id: int

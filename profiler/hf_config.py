@@ -8,6 +8,7 @@ from stallscope.profiler.checked_json import Fields
 from stallscope.profiler.hf_refusals import family
 from stallscope.profiler.hf_rope import rope_scaling, rope_theta
 from stallscope.profiler.hf_warnings import config_warnings
+from stallscope.profiler.hf_window import sliding_window
 from stallscope.profiler.spec import ModelSpec
 
 _DTYPES: Mapping[str, str] = {
@@ -36,11 +37,13 @@ def model_from_config(config: Fields, name: str) -> ModelSpec:
         num_layers=config.size("num_hidden_layers"),
         num_heads=heads,
         num_kv_heads=_kv_heads(config, heads),
-        head_dim=_head_dim(config, heads),
+        head_dim=_head_dim(config, kind, heads),
         vocab_size=config.size("vocab_size"),
         max_position=config.size("max_position_embeddings"),
         tied_embeddings=config.flag("tie_word_embeddings"),
         qkv_bias=kind == "qwen2" or config.flag("attention_bias"),
+        qk_norm=kind == "qwen3",
+        sliding_window=sliding_window(config, kind),
         rope_theta=rope_theta(config),
         rope_scaling=rope_scaling(config),
         rms_norm_eps=config.positive_or("rms_norm_eps", 1e-6),  # transformers' own default
@@ -59,8 +62,10 @@ def _kv_heads(config: Fields, heads: int) -> int:
     return kv_heads
 
 
-def _head_dim(config: Fields, heads: int) -> int:
+def _head_dim(config: Fields, family: str, heads: int) -> int:
     hidden = config.size("hidden_size")
+    if family == "qwen3" and not config.has("head_dim"):
+        return 128  # transformers' own default, whatever the hidden size
     if not config.has("head_dim") and hidden % heads:
         raise config.error(
             "hidden_size",

@@ -5,11 +5,12 @@ from __future__ import annotations
 from stallscope.errors import InputError
 from stallscope.profiler.checked_json import Fields
 
-FAMILIES = ("llama", "mistral", "qwen2")
+FAMILIES = ("llama", "mistral", "qwen2", "qwen3")
 _FAMILY_OF_ARCHITECTURE = {
     "LlamaForCausalLM": "llama",
     "MistralForCausalLM": "mistral",
     "Qwen2ForCausalLM": "qwen2",
+    "Qwen3ForCausalLM": "qwen3",
 }
 
 _EXPERTS = "mixture of experts"
@@ -18,6 +19,8 @@ _RECURRENT = "linear attention or a state-space layer"
 _ENCODER = "an encoder-decoder"
 _UNGATED = "an MLP without a gate"
 _MULTIMODAL = "a model of more than text"
+_SOFT_CAPPED = "soft-capped logits"
+_OTHER_NORMS = "norms that add one to their weight"
 
 # A field that is given and not null, false or 0 means the model has the thing.
 TELLING_FIELDS = {
@@ -40,10 +43,14 @@ TELLING_FIELDS = {
     "text_config": _MULTIMODAL,
     "vision_config": _MULTIMODAL,
     "audio_config": _MULTIMODAL,
+    "attn_logit_softcapping": _SOFT_CAPPED,
+    "final_logit_softcapping": _SOFT_CAPPED,
 }
 
 _TELLING_TYPES = {
     _RECURRENT: ("mamba", "mamba2", "falcon_mamba", "rwkv", "jamba", "recurrent_gemma"),
+    _SOFT_CAPPED: ("gemma2",),
+    _OTHER_NORMS: ("gemma", "gemma3_text"),
     _ENCODER: ("t5", "mt5", "bart", "mbart", "pegasus", "whisper"),
     _UNGATED: (
         *("gpt2", "gptj", "gpt_neo", "gpt_neox", "gpt_bigcode", "opt", "bloom", "mpt"),
@@ -53,7 +60,7 @@ _TELLING_TYPES = {
 
 
 def family(config: Fields) -> str:
-    """Return "llama", "mistral" or "qwen2"; raise InputError for a model of another kind."""
+    """Return one of FAMILIES; raise InputError for a model of another kind."""
     _refuse_by_field(config)
     _refuse_by_layer_types(config)
     name = config.text("model_type") or _from_architectures(config)

@@ -5,42 +5,19 @@ from __future__ import annotations
 from stallscope.profiler.checked_json import Fields
 from stallscope.profiler.hf_fields import KNOWN_FIELDS
 from stallscope.profiler.hf_rope import rope_warnings
+from stallscope.profiler.hf_window import window_warnings
 
 
 def config_warnings(config: Fields, family: str) -> tuple[str, ...]:
     """Name every field that changes the arithmetic or might, and is not modelled."""
     return (
-        *_sliding_window(config, family),
+        *window_warnings(config, family),
         *_quantization(config),
         *_biases(config, family),
         *_activation(config),
         *rope_warnings(config),
         *_unknown(config),
     )
-
-
-def _sliding_window(config: Fields, family: str) -> tuple[str, ...]:
-    if not config.get("sliding_window"):
-        return ()
-    window = config.size("sliding_window")
-    if not _window_is_on(config, family) or window >= config.size("max_position_embeddings"):
-        return ()
-    return (
-        f"sliding_window {window} is not modelled: KV cache and attention beyond {window} tokens "
-        "are over-counted",
-    )
-
-
-def _window_is_on(config: Fields, family: str) -> bool:
-    types = config.get("layer_types")
-    if isinstance(types, list):
-        return "sliding_attention" in types
-    # qwen2 has the window off unless told, and then only from max_window_layers upwards.
-    if not config.flag("use_sliding_window", default=family != "qwen2"):
-        return False
-    layers = config.size("num_hidden_layers")
-    first = config.get("max_window_layers") if family == "qwen2" else None
-    return not (isinstance(first, int) and first >= layers)
 
 
 def _quantization(config: Fields) -> tuple[str, ...]:

@@ -20,7 +20,10 @@ _SHAPE_PRESETS = (
     "llama-3-70b",
     "qwen2.5-0.5b",
     "qwen2.5-7b",
+    "qwen3-0.6b",
+    "qwen3-8b",
     "mistral-7b",
+    "mistral-7b-v0.1",
 )
 
 

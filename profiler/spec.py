@@ -43,12 +43,28 @@ class ModelSpec:
     max_position: int
     tied_embeddings: bool = False
     qkv_bias: bool = False
+    qk_norm: bool = False  # RMSNorm over each query and key head, before the rotation
+    sliding_window: int | None = None  # a token attends to itself and the window - 1 before it
     rope_theta: float = 10_000.0
     rope_scaling: RopeScaling | None = None
     rms_norm_eps: float = 1e-5
     dtype: str | None = None  # the checkpoint's own, as config.json says
     eos_token_ids: tuple[int, ...] = ()
     warnings: tuple[str, ...] = ()  # what the config asks for and the arithmetic leaves out
+
+
+def keys_read(start: int, tokens: int, window: int | None) -> int:
+    """Count the cache entries that `tokens` new tokens after `start` earlier ones attend to."""
+    return start + tokens if window is None else min(start, window - 1) + tokens
+
+
+def attention_pairs(start: int, tokens: int, window: int | None) -> int:
+    """Count their (new token, attended key) pairs: the token at p attends to min(p + 1, window)."""
+    stop = start + tokens
+    if window is None or stop <= window:
+        return tokens * start + tokens * (tokens + 1) // 2
+    growing = max(0, window - start)  # these tokens still see everything before them
+    return attention_pairs(start, growing, None) + (tokens - growing) * window
 
 
 @dataclass(frozen=True, slots=True)

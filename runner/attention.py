@@ -15,6 +15,19 @@ def causal_mask(new: int, start: int, dtype: torch.dtype, device: torch.device) 
     return blocked.triu_(diagonal=start + 1)
 
 
+def sliding_mask(
+    new: int, before: int, window: int, dtype: torch.dtype, device: torch.device
+) -> Tensor:
+    """Return what to add to the scores of `new` tokens over `before` earlier keys and their own.
+
+    A token attends to itself and the `window` - 1 keys before it.
+    """
+    reach = torch.ones((new, before + new), dtype=torch.bool, device=device)
+    reach = reach.tril_(diagonal=before).triu_(diagonal=before - window + 1)
+    blocked = torch.full(reach.shape, float("-inf"), dtype=dtype, device=device)
+    return blocked.masked_fill_(reach, 0.0)
+
+
 def attend(query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
     """Attend with [new, heads, d] to [1, kv heads, context, d]; return [new, heads * d].
 

@@ -1,4 +1,7 @@
-"""A LLaMA-shaped decoder: RMSNorm, rotary positions, grouped-query attention, gated MLP."""
+"""A LLaMA-shaped decoder: RMSNorm, rotary positions, grouped-query attention, gated MLP.
+
+Queries and keys may be normed head by head, and attention may be within a sliding window.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +37,7 @@ class Layer:
 
     attention_norm: Tensor
     qkv: LinearOp
+    qk_norm: Tensor | None  # [heads + KV heads, head_dim]
     o: LinearOp
     mlp_norm: Tensor
     gate_up: LinearOp
@@ -97,7 +101,7 @@ class Decoder:
         turn = rotation(batch.positions, self._frequencies, self.dtype)
         for index, layer in enumerate(self._layers):
             x = self._rms_norm(hidden, layer.attention_norm)
-            mixed = self._attention(index, layer.qkv(x), turn, batch)
+            mixed = self._attention(index, layer, x, turn=turn, batch=batch)
             hidden += layer.o(mixed)
             gate, up = layer.gate_up(self._rms_norm(hidden, layer.mlp_norm)).chunk(2, dim=-1)
             hidden += layer.down(F.silu(gate).mul_(up))
@@ -108,11 +112,21 @@ class Decoder:
         return F.rms_norm(x, (self.spec.hidden_size,), weight, self.spec.rms_norm_eps)
 
     def _attention(
-        self, index: int, qkv: Tensor, turn: tuple[Tensor, Tensor], batch: RaggedBatch
+        self,
+        index: int,
+        layer: Layer,
+        x: Tensor,
+        *,
+        turn: tuple[Tensor, Tensor],
+        batch: RaggedBatch,
     ) -> Tensor:
         spec = self.spec
-        heads = qkv.view(qkv.shape[0], -1, spec.head_dim)
-        turned = rotate(heads[:, : spec.num_heads + spec.num_kv_heads], *turn)
+        heads = layer.qkv(x).view(x.shape[0], -1, spec.head_dim)
+        queries_and_keys = heads[:, : spec.num_heads + spec.num_kv_heads]
+        if layer.qk_norm is not None:
+            normed = F.rms_norm(queries_and_keys, (spec.head_dim,), eps=spec.rms_norm_eps)
+            queries_and_keys = normed.mul_(layer.qk_norm)
+        turned = rotate(queries_and_keys, *turn)
         queries, keys = turned[:, : spec.num_heads], turned[:, spec.num_heads :]
         values = heads[:, spec.num_heads + spec.num_kv_heads :]
         batch.pool.write(index, batch.slots, keys, values)
@@ -134,10 +148,21 @@ def _layer(spec: ModelSpec, source: TensorSource, index: int, kernel: Kernel) ->
 
     qkv = [f"self_attn.{letter}_proj" for letter in "qkv"]
     bias = fused(*(f"{name}.bias" for name in qkv)) if spec.qkv_bias else None
+    qk_norm = (
+        torch.cat(
+            (
+                get("self_attn.q_norm.weight").expand(spec.num_heads, -1),
+                get("self_attn.k_norm.weight").expand(spec.num_kv_heads, -1),
+            )
+        )
+        if spec.qk_norm
+        else None
+    )
     gate_up = fused("mlp.gate_proj.weight", "mlp.up_proj.weight")
     return Layer(
         attention_norm=get("input_layernorm.weight"),
         qkv=linear(fused(*(f"{name}.weight" for name in qkv)), bias, kernel=kernel),
+        qk_norm=qk_norm,
         o=linear(get("self_attn.o_proj.weight"), kernel=kernel),
         mlp_norm=get("post_attention_layernorm.weight"),
         gate_up=linear(gate_up, kernel=kernel),

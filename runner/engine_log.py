@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from stallscope.analyzers.schedule import SchedulerConfig, StepPlan
 from stallscope.profiler.engine_sampler import EngineState
 from stallscope.profiler.recorder import Recorder
+from stallscope.profiler.spec import keys_read
 from stallscope.runner.planner import Planner
 from stallscope.runner.probe_rows import StepTimes
 from stallscope.runner.request_life import RequestLife
@@ -28,6 +29,8 @@ class EngineLog:
         self.warmup = warmup
         self.step_times = StepTimes()
         self._blocks = config.blocks
+        self._past_blocks = config.past_blocks
+        self._window = config.sliding_window
         self._token_bytes = token_bytes
         self._block_bytes = config.block_size * token_bytes
         self._kv_total_bytes = config.num_blocks * self._block_bytes
@@ -60,17 +63,19 @@ class EngineLog:
 
     def executed(self, plan: StepPlan, state: EngineState, span: Span) -> None:
         """Write the step's row and what it put into and read from the KV cache."""
-        step = step_row(self.recorder.next_step_id(), plan, state, span, warmup=self.warmup)
+        step = step_row(
+            self.recorder.next_step_id(),
+            plan,
+            state,
+            span,
+            warmup=self.warmup,
+            window=self._window,
+        )
         self.recorder.add(step)
         self.step_times.add(step)
-        decodes = [chunk for chunk in plan.chunks if not chunk.is_prefill]
         for chunk in plan.chunks:
             self._lives[chunk.request].cached = context(chunk)
-            if chunk.is_prefill:
-                self._kv("kv_init", span.end_ns, chunk.tokens, chunk.request)
-        if decodes:
-            self._kv("kv_append", span.end_ns, len(decodes))
-            self._kv("kv_read", span.end_ns, sum(map(context, decodes)))
+        self._cached(plan, span.end_ns)
 
     def sampled(self, t_ns: int, tokens: Mapping[int, int]) -> None:
         """Note one generated token of each of these requests, the first time it is generated."""
@@ -99,9 +104,24 @@ class EngineLog:
             life.status = "failed"
             self._write(request)
 
+    def _cached(self, plan: StepPlan, t_ns: int) -> None:
+        """Note what a step put into the cache, read from it, and pushed out of a window."""
+        decodes = [chunk for chunk in plan.chunks if not chunk.is_prefill]
+        for chunk in plan.chunks:
+            if chunk.is_prefill:
+                self._kv("kv_init", t_ns, chunk.tokens, chunk.request)
+        if decodes:
+            read = sum(keys_read(c.start, c.tokens, self._window) for c in decodes)
+            self._kv("kv_append", t_ns, len(decodes))
+            self._kv("kv_read", t_ns, read)
+        for chunk in plan.chunks:
+            past = self._past_blocks(context(chunk)) - self._past_blocks(chunk.start)
+            if past:
+                self._kv_blocks("kv_free", t_ns, chunk.request, past)
+
     def _free(self, t_ns: int, request: int) -> None:
         life = self._lives[request]
-        self._kv_blocks("kv_free", t_ns, request, life.blocks)
+        self._kv_blocks("kv_free", t_ns, request, life.blocks - self._past_blocks(life.cached))
         life.blocks = 0
 
     def _kv_blocks(self, kind: str, t_ns: int, request: int, blocks: int) -> None:

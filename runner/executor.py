@@ -44,6 +44,8 @@ class TorchExecutor:
             self._timer.start()
             logits = self.decoder.forward(batch)
             self._timer.stop()
+            for chunk in chunks:
+                self.pool.slide(chunk.request, chunk.start + len(chunk.token_ids))
             sampled = self._sampler.sample(logits)
         requests = [chunk.request for chunk in chunks if chunk.samples]
         return StepResult(dict(zip(requests, sampled, strict=True)), self._timer.elapsed_ns())

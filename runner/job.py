@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from stallscope.analyzers.schedule import SchedulerConfig
@@ -70,13 +70,17 @@ class Job:
         wanted = max(self.options.max_num_seqs, KV_LEAST_REQUESTS)
         return min(len(self.load.sizes), 2 * self._offered, wanted)
 
-    def blocks(self, tokens: int) -> int:
-        """Return the KV blocks that `tokens` of one request occupy."""
-        return -(-tokens // self.options.block_size)
-
     def scheduler_config(self, free_bytes: int) -> SchedulerConfig:
         """Return the limits. Raises UsageError if the KV cache cannot hold one whole request."""
-        need = self.blocks(self.largest.kv_tokens)
+        config = SchedulerConfig(
+            max_num_seqs=self.options.max_num_seqs,
+            max_num_batched_tokens=self.options.max_num_batched_tokens,
+            num_blocks=1,
+            block_size=self.options.block_size,
+            chunked_prefill=self.options.chunked_prefill,
+            sliding_window=self.spec.sliding_window,
+        )
+        need = config.most_blocks(self.largest.kv_tokens)
         budget = self.options.kv_budget
         if budget is None:
             budget = min(
@@ -89,13 +93,7 @@ class Job:
                 f"({self.largest.input_tokens} + {self.largest.output_tokens} tokens): "
                 f"give --kv-budget {need * self.block_bytes} or more"
             )
-        return SchedulerConfig(
-            max_num_seqs=self.options.max_num_seqs,
-            max_num_batched_tokens=self.options.max_num_batched_tokens,
-            num_blocks=num_blocks,
-            block_size=self.options.block_size,
-            chunked_prefill=self.options.chunked_prefill,
-        )
+        return replace(config, num_blocks=num_blocks)
 
 
 def prepare(options: RunOptions) -> Job:
@@ -202,6 +200,12 @@ def _check_fit(job: Job) -> None:
         )
     # After a preemption, everything generated so far is part of the prompt.
     whole = job.largest.kv_tokens
+    if options.isolate_phases and spec.sliding_window is not None and whole > spec.sliding_window:
+        # A pass is repeated over keys that are still there; past the window they are given back.
+        raise UsageError(
+            f"--isolate-phases repeats passes over a whole cache, and {spec.name} keeps "
+            f"{spec.sliding_window} tokens: ask for fewer tokens"
+        )
     if not options.chunked_prefill and whole > options.max_num_batched_tokens:
         raise UsageError(
             f"without chunked prefill a step must hold a whole request of {whole} tokens: "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -16,6 +16,19 @@ from stallscope.runner.out_of_memory import out_of_memory
 
 class KvPoolExhausted(Exception):
     """More blocks were asked for than are free: whoever schedules has miscounted."""
+
+
+@dataclass(slots=True, eq=False)
+class _Owned:
+    """A request's blocks: runs of (first block, blocks), after `past` ones given back."""
+
+    runs: list[tuple[int, int]] = field(default_factory=list)
+    past: int = 0
+
+    @property
+    def reach(self) -> int:
+        """Blocks from the request's beginning to the end of the last run."""
+        return self.past + sum(count for _, count in self.runs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +47,10 @@ class KvView:
 
 
 class KvPool:
-    """Keys and values of exactly `num_blocks * block_size` tokens, owned by request."""
+    """Keys and values of exactly `num_blocks * block_size` tokens, owned by request.
+
+    With a sliding window in the model a request keeps only what its next token can reach.
+    """
 
     def __init__(
         self, spec: ModelSpec, num_blocks: int, block_size: int, dtype: str, device: str
@@ -43,6 +59,7 @@ class KvPool:
             raise ValueError(f"a pool of {num_blocks} blocks of {block_size} tokens holds nothing")
         self.num_blocks = num_blocks
         self.block_size = block_size
+        self.sliding_window = spec.sliding_window
         self.dtype = torch_dtype(dtype)
         self.tokens = num_blocks * block_size
         shape = (spec.num_layers, 2, 1, spec.num_kv_heads, self.tokens, spec.head_dim)
@@ -51,7 +68,7 @@ class KvPool:
             self._data = torch.empty(shape, dtype=self.dtype, device=device).zero_()
         self._layers = [(layer[0, 0], layer[1, 0]) for layer in self._data.unbind(0)]
         self._free = FreeRuns(num_blocks)
-        self._runs: dict[int, list[tuple[int, int]]] = {}  # request → (first block, blocks)
+        self._owned: dict[int, _Owned] = {}  # by request
 
     @property
     def nbytes(self) -> int:
@@ -70,8 +87,9 @@ class KvPool:
 
     def ensure(self, request: int, tokens: int) -> None:
         """Own enough blocks for `tokens` tokens of a request, growing in place where possible."""
-        runs = self._runs.setdefault(request, [])
-        needed = -(-tokens // self.block_size) - sum(count for _, count in runs)
+        owned = self._owned.setdefault(request, _Owned())
+        runs = owned.runs
+        needed = -(-tokens // self.block_size) - owned.reach
         if needed > self._free.total:
             raise KvPoolExhausted(
                 f"request {request} needs {needed} more blocks, {self._free.total} are free"
@@ -90,19 +108,34 @@ class KvPool:
 
     def free(self, request: int) -> None:
         """Give a request's blocks back; one that owns none is left alone."""
-        for first, count in self._runs.pop(request, ()):
+        for first, count in self._owned.pop(request, _Owned()).runs:
             self._free.give(first, count)
+
+    def slide(self, request: int, tokens: int) -> None:
+        """Give back the blocks that the token after `tokens` ones, and all later, cannot reach."""
+        if self.sliding_window is None:
+            return
+        owned = self._owned[request]
+        given = max(0, tokens + 1 - self.sliding_window) // self.block_size - owned.past
+        owned.past += given
+        while given > 0:
+            first, count = owned.runs.pop(0)
+            gone = min(count, given)
+            self._free.give(first, gone)
+            if gone < count:
+                owned.runs.insert(0, (first + gone, count - gone))
+            given -= gone
 
     def slots(self, request: int, start: int, stop: int) -> list[int]:
         """Return where in the pool the request's tokens `start` to `stop` lie."""
         return [slot for a, b in self._stretches(request, start, stop) for slot in range(a, b)]
 
-    def view(self, request: int, tokens: int) -> KvView:
-        """Return the first `tokens` keys and values of a request, through which writes show."""
+    def view(self, request: int, start: int, stop: int) -> KvView:
+        """Return the keys and values `start` to `stop` of a request; writes show through."""
         return KvView(
             tuple(
                 self._data.narrow(4, a, b - a).unbind(0)
-                for a, b in self._stretches(request, 0, tokens)
+                for a, b in self._stretches(request, start, stop)
             )
         )
 
@@ -113,8 +146,11 @@ class KvPool:
 
     def _stretches(self, request: int, start: int, stop: int) -> Sequence[tuple[int, int]]:
         found = []
-        before = 0  # tokens of the request in earlier runs
-        for first, count in self._runs[request]:
+        owned = self._owned[request]
+        before = owned.past * self.block_size  # tokens of the request in earlier runs
+        if start < before:
+            raise KvPoolExhausted(f"request {request} gave tokens {start} to {before} of KV back")
+        for first, count in owned.runs:
             size = count * self.block_size
             a, b = max(start - before, 0), min(stop - before, size)
             if a < b:

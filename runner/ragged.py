@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from stallscope.runner.attention import causal_mask
+from stallscope.runner.attention import causal_mask, sliding_mask
 from stallscope.runner.batch import Chunk
 from stallscope.runner.kv_pool import KvPool, KvView
+
+MOST_TILE_ROWS = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +42,34 @@ def ragged(chunks: Sequence[Chunk], pool: KvPool, device: torch.device) -> Ragge
     ids, positions, slots, samples = _rows(chunks, pool)
     # one copy to the device for all three
     columns = torch.tensor((ids, positions, slots), dtype=torch.int64).to(device)
-    pieces = []
-    last = 0
+    pieces: list[Piece] = []
+    first = 0
     for chunk in chunks:
-        first, last = last, last + len(chunk.token_ids)
-        cache = pool.view(chunk.request, chunk.start + last - first)
-        mask = causal_mask(last - first, chunk.start, pool.dtype, device)
-        pieces.append(Piece(first, last, cache, mask))
+        pieces.extend(_pieces(chunk, first, pool, device))
+        first += len(chunk.token_ids)
     sample_rows = torch.tensor(samples, dtype=torch.int64).to(device)
     return RaggedBatch(columns[0], columns[1], columns[2], tuple(pieces), sample_rows, pool)
+
+
+def _pieces(chunk: Chunk, first: int, pool: KvPool, device: torch.device) -> Iterator[Piece]:
+    new = len(chunk.token_ids)
+    stop, window = chunk.start + new, pool.sliding_window
+    if window is None or stop <= window:
+        mask = causal_mask(new, chunk.start, pool.dtype, device)
+        yield Piece(first, first + new, pool.view(chunk.request, 0, stop), mask)
+        return
+    # In tiles: a mask of the whole chunk over all that it reaches would be mostly out of reach.
+    tile = min(window, MOST_TILE_ROWS)
+    masks: dict[tuple[int, int], Tensor] = {}
+    for a in range(chunk.start, stop, tile):
+        b = min(a + tile, stop)
+        reached = max(0, a - window + 1)
+        shape = (b - a, a - reached)
+        if shape not in masks and b - a > 1:
+            masks[shape] = sliding_mask(*shape, window, pool.dtype, device)
+        row = first + a - chunk.start
+        cache = pool.view(chunk.request, reached, b)
+        yield Piece(row, row + b - a, cache, masks.get(shape))
 
 
 def _rows(

@@ -8,6 +8,7 @@ from typing import Literal
 from stallscope.analyzers.schedule import ScheduledChunk, StepPlan
 from stallscope.profiler.capture import Step
 from stallscope.profiler.engine_sampler import EngineState
+from stallscope.profiler.spec import attention_pairs, keys_read
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,7 @@ class Span:
 
 
 def context(chunk: ScheduledChunk) -> int:
-    """Return the keys that the chunk's last token attends to, itself included."""
+    """Return how many of the request's tokens the cache has seen after this chunk."""
     return chunk.start + chunk.tokens
 
 
@@ -31,9 +32,15 @@ def phase_of(plan: StepPlan) -> Literal["prefill", "decode", "mixed"]:
 
 
 def step_row(
-    step: int, plan: StepPlan, state: EngineState, span: Span, *, warmup: bool = False
+    step: int,
+    plan: StepPlan,
+    state: EngineState,
+    span: Span,
+    *,
+    warmup: bool = False,
+    window: int | None = None,
 ) -> Step:
-    """Build a step's row. A chunk of n tokens after s cached ones has n·s + n(n+1)/2 pairs."""
+    """Build a step's row; `window` is the model's sliding window."""
     prefills = [chunk for chunk in plan.chunks if chunk.is_prefill]
     return Step(
         id=step,
@@ -47,15 +54,12 @@ def step_row(
         prefill_requests=len(prefills),
         prefill_tokens=sum(chunk.tokens for chunk in prefills),
         decode_requests=len(plan.chunks) - len(prefills),
-        context_tokens=sum(map(context, plan.chunks)),
+        context_tokens=sum(keys_read(c.start, c.tokens, window) for c in plan.chunks),
         waiting=state.waiting,
         running=state.running,
         kv_used_bytes=state.kv_used_bytes,
         kv_total_bytes=state.kv_total_bytes,
-        attention_pairs=sum(
-            chunk.tokens * chunk.start + chunk.tokens * (chunk.tokens + 1) // 2
-            for chunk in plan.chunks
-        ),
+        attention_pairs=sum(attention_pairs(c.start, c.tokens, window) for c in plan.chunks),
         logit_rows=sum(chunk.samples for chunk in plan.chunks),
         blocked_by=plan.blocked_by,
     )

@@ -57,6 +57,9 @@ def layer_shapes(spec: ModelSpec) -> dict[str, Shape]:
         "mlp.up_proj.weight": (inner, hidden),
         "mlp.down_proj.weight": (hidden, inner),
     }
+    if spec.qk_norm:
+        for letter in "qk":
+            shapes[f"self_attn.{letter}_norm.weight"] = (spec.head_dim,)
     if spec.qkv_bias:
         for letter, size in (("q", queries), ("k", keys), ("v", keys)):
             shapes[f"self_attn.{letter}_proj.bias"] = (size,)

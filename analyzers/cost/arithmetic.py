@@ -40,7 +40,10 @@ def parameter_counts(spec: ModelSpec) -> Mapping[str, int]:
         counts[name] = spec.num_layers * math.prod(linear_shape(spec, name))
     bias = (spec.num_heads + 2 * spec.num_kv_heads) * spec.head_dim
     counts["qkv_bias"] = spec.num_layers * bias if spec.qkv_bias else 0
-    counts["norms"] = (2 * spec.num_layers + 1) * spec.hidden_size
+    qk_norm = (
+        2 * spec.head_dim if spec.qk_norm else 0
+    )  # one weight for all query heads, one for keys
+    counts["norms"] = (2 * spec.num_layers + 1) * spec.hidden_size + spec.num_layers * qk_norm
     counts["lm_head"] = 0 if spec.tied_embeddings else spec.vocab_size * spec.hidden_size
     return counts
 
@@ -97,7 +100,13 @@ def step_weight_bytes(spec: ModelSpec, dtype: str) -> float:
 def kv_bytes_per_token(spec: ModelSpec, kv_dtype: str, *, tensor_parallel: int = 1) -> int:
     """Return KV bytes per token on each rank: 2 · layers · KV heads · head_dim · bytes.
 
-    (document, section 3.2). A rank holds ceil(KV heads / ranks) heads.
+    (document, section 3.2). A rank holds ceil(KV heads / ranks) heads. With a sliding window no
+    more tokens than that are held: see kv_tokens.
     """
     heads = math.ceil(spec.num_kv_heads / tensor_parallel)
     return int(2 * spec.num_layers * heads * spec.head_dim * DTYPE_BYTES[kv_dtype])
+
+
+def kv_tokens(spec: ModelSpec, tokens: int) -> int:
+    """Return how many of a sequence's tokens its next one can still attend to."""
+    return tokens if spec.sliding_window is None else min(tokens, spec.sliding_window)

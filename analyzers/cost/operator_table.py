@@ -9,7 +9,8 @@ from stallscope.analyzers.cost.operators import Operator, StepShape
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.cost.work import of_phases
 from stallscope.analyzers.result import OperatorRow
-from stallscope.analyzers.step.budget import StepCost, step_shape
+from stallscope.analyzers.step.budget import StepCost
+from stallscope.analyzers.step.shape import step_shape
 
 
 def operator_rows(phase: str, cost: CostModel, shape: StepShape) -> tuple[OperatorRow, ...]:
@@ -37,9 +38,9 @@ def unpriced_rows(phase: str, operators: Sequence[Operator]) -> tuple[OperatorRo
     )
 
 
-def mean_shape(costs: Sequence[StepCost]) -> StepShape | None:
+def mean_shape(costs: Sequence[StepCost], window: int | None = None) -> StepShape | None:
     """Return the mean step's work, rounded; None where it was not recorded."""
-    shapes = [s for c in costs if (s := step_shape(c.step)) is not None]
+    shapes = [s for c in costs if (s := step_shape(c.step, window)) is not None]
     if not shapes:
         return None
     return StepShape(
@@ -54,7 +55,9 @@ def operator_table(costs: Sequence[StepCost], cost: CostModel | None) -> tuple[O
     """Describe the mean prefill and decode step of a run."""
     rows: list[OperatorRow] = []
     for phase in ("prefill", "decode"):
-        shape = mean_shape(of_phases(costs, phase))
-        if cost is not None and shape is not None:
+        if cost is None:
+            break
+        shape = mean_shape(of_phases(costs, phase), cost.spec.sliding_window)
+        if shape is not None:
             rows += operator_rows(phase, cost, shape)
     return tuple(rows)

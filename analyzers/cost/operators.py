@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from stallscope.analyzers.cost.arithmetic import BLOCK_LINEARS, linear_shape, linear_weight_bytes
-from stallscope.profiler.spec import DTYPE_BYTES, ModelSpec
+from stallscope.profiler.spec import DTYPE_BYTES, ModelSpec, attention_pairs, keys_read
 
 # Which linears an engine runs as one matrix product; times are measured per group.
 GROUPS = {
@@ -119,12 +119,16 @@ def step_operators(
     return tuple(operators)
 
 
-def decode_shape(batch: int, context: int) -> StepShape:
-    """A decode step: `batch` requests, each attending to `context` keys, its own included."""
+def decode_shape(batch: int, context: int, *, window: int | None = None) -> StepShape:
+    """A decode step: `batch` requests, each at `context` tokens, its own included."""
+    context = keys_read(context - 1, 1, window)
     return StepShape(batch, batch, batch * context, batch * context)
 
 
-def prefill_shape(tokens: int, *, requests: int = 1, cached: int = 0) -> StepShape:
+def prefill_shape(
+    tokens: int, *, requests: int = 1, cached: int = 0, window: int | None = None
+) -> StepShape:
     """A causal prefill of `tokens` new tokens over `cached` ones, in each of `requests`."""
-    pairs = tokens * cached + tokens * (tokens + 1) // 2
-    return StepShape(requests * tokens, requests, requests * (cached + tokens), requests * pairs)
+    pairs = attention_pairs(cached, tokens, window)
+    read = keys_read(cached, tokens, window)
+    return StepShape(requests * tokens, requests, requests * read, requests * pairs)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from stallscope.analyzers.cost.operators import StepShape, step_operators
 from stallscope.analyzers.cost.roofline import CostModel
-from stallscope.analyzers.step.budget import StepCost, step_shape
+from stallscope.analyzers.step.budget import StepCost
+from stallscope.analyzers.step.shape import step_shape
 from stallscope.profiler.evidence import Measure
 
 
@@ -42,7 +43,7 @@ def _bytes(cost: CostModel, shape: StepShape) -> tuple[float, float]:
 
 def work_of(costs: Sequence[StepCost], cost: CostModel) -> Work | None:
     """Sum the work of steps; None when a shape was not recorded, or the steps took no time."""
-    shapes = [step_shape(c.step) for c in costs]
+    shapes = [step_shape(c.step, cost.spec.sliding_window) for c in costs]
     known = [s for s in shapes if s is not None]
     time_s = math.fsum(c.time_s for c in costs)
     if not time_s or len(known) < len(shapes):

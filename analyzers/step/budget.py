@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from stallscope.analyzers.classes import PARTS
-from stallscope.analyzers.cost.operators import StepShape
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.result import BudgetPart, PhaseBudget
+from stallscope.analyzers.step.shape import step_shape
 from stallscope.profiler.capture import Capture, Step
 
 NS = 1e-9
@@ -41,17 +41,6 @@ def measured_steps(capture: Capture) -> tuple[Step, ...]:
     return tuple(sorted(steps, key=lambda s: (s.rank, s.start_ns)))
 
 
-def step_shape(step: Step) -> StepShape | None:
-    """Return the work of a step, or None when its context was not recorded."""
-    if step.context_tokens is None or step.attention_pairs is None:
-        return None
-    logit_rows = step.logit_rows
-    if logit_rows is None:
-        logit_rows = step.decode_requests + step.prefill_requests
-    tokens = step.prefill_tokens + step.decode_requests
-    return StepShape(tokens, logit_rows, step.context_tokens, step.attention_pairs)
-
-
 def _gap_before(previous: Step | None, step: Step) -> float:
     """Return the seconds between two steps in which there was work to do.
 
@@ -70,7 +59,7 @@ def cost_steps(steps: Sequence[Step], cost: CostModel | None) -> tuple[StepCost,
     previous: Step | None = None
     for step in steps:
         gap_s = _gap_before(previous, step)
-        shape = step_shape(step)
+        shape = step_shape(step, cost.spec.sliding_window) if cost is not None else None
         floor = None
         if cost is not None and shape is not None:
             time = cost.step_time(shape)

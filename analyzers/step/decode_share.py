@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from stallscope.analyzers.cost.operators import StepShape
 from stallscope.analyzers.cost.roofline import CostModel
-from stallscope.analyzers.step.budget import StepCost, step_shape
+from stallscope.analyzers.step.budget import StepCost
+from stallscope.analyzers.step.shape import step_shape
 from stallscope.profiler.capture import Capture, Step
 from stallscope.profiler.evidence import Measure
+from stallscope.profiler.spec import attention_pairs, keys_read
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +49,14 @@ def from_requests(capture: Capture, costs: Sequence[StepCost]) -> Measure | None
 
 def _decode_part_of_mixed(step: Step, cost: CostModel | None) -> float | None:
     """Return the cost model's split: decode rows priced alone over the sum of both alone."""
-    shape = step_shape(step)
-    if cost is None or shape is None or not shape.tokens:
+    if cost is None:
+        return None
+    window = cost.spec.sliding_window
+    shape = step_shape(step, window)
+    if shape is None or not shape.tokens:
         return None
     # A decode row attends to each KV entry it reads once: as many pairs as entries.
-    context = _decode_context(step, shape)
+    context = _decode_context(step, shape, window)
     decode = StepShape(step.decode_requests, step.decode_requests, context, context)
     prefill = StepShape(
         step.prefill_tokens,
@@ -63,7 +68,7 @@ def _decode_part_of_mixed(step: Step, cost: CostModel | None) -> float | None:
     return alone / (alone + cost.step_time(prefill).floor)
 
 
-def _decode_context(step: Step, shape: StepShape) -> int:
+def _decode_context(step: Step, shape: StepShape, window: int | None) -> int:
     """Return the KV entries that a mixed step's decode rows read; the rest is the prompts'.
 
     A chunk of p tokens reading c entries makes p·c − p(p − 1)/2 pairs, so over k chunks of p each
@@ -75,8 +80,24 @@ def _decode_context(step: Step, shape: StepShape) -> int:
         return round(shape.kv_read_tokens * step.decode_requests / (_requests(step) or 1))
     excess = shape.attention_pairs - shape.kv_read_tokens
     prefill = round(excess / (tokens / chunks - 1) + tokens / 2) if chunks else 0
+    if window is not None and chunks:
+        prefill = _windowed_prefill_reads(excess, chunks, tokens / chunks, window)
     most = shape.kv_read_tokens - step.decode_requests
     return shape.kv_read_tokens - max(tokens, min(prefill, most))
+
+
+def _windowed_prefill_reads(excess: int, chunks: int, tokens: float, window: int) -> int:
+    """Return what `chunks` equal chunks read, whose pairs exceed that by `excess`.
+
+    The excess grows with what is cached before the chunk, up to a full window.
+    """
+    each = round(tokens)
+    low, high = 0, window - 1
+    while low < high:
+        middle = (low + high + 1) // 2  # of two that fit, the full window is the likelier
+        more = attention_pairs(middle, each, window) - keys_read(middle, each, window)
+        low, high = (middle, high) if chunks * more <= excess else (low, middle - 1)
+    return round(chunks * (low + tokens))
 
 
 def _requests(step: Step) -> int:

@@ -100,6 +100,7 @@ def _config(capture: Capture, cost: CostModel) -> SchedulerConfig | None:
         num_blocks=max(1, budget // per_block),
         block_size=block,
         chunked_prefill=subject.chunked_prefill is not False,
+        sliding_window=cost.spec.sliding_window,
     )
 
 
@@ -175,7 +176,7 @@ def lift(replay: Replay, limit: str) -> SchedulerConfig:
         return dataclasses.replace(config, max_num_seqs=max(config.max_num_seqs, _flight(replay)))
     if limit == "kv":
         longest = max(i + o for _, i, o in replay.load.requests)
-        most = config.blocks(longest) * min(_flight(replay), config.max_num_seqs)
+        most = config.most_blocks(longest) * min(_flight(replay), config.max_num_seqs)
         return dataclasses.replace(config, num_blocks=max(config.num_blocks, most))
     return dataclasses.replace(config, max_num_batched_tokens=4 * config.max_num_batched_tokens)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from stallscope.analyzers.cost.operators import StepShape
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.schedule import Scheduler, SchedulerConfig, StepPlan
+from stallscope.profiler.spec import attention_pairs, keys_read
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +61,13 @@ class Simulated:
         return self.waited_s / self.in_system_s if self.in_system_s else 0.0
 
 
-def shape_of(plan: StepPlan) -> StepShape:
+def shape_of(plan: StepPlan, window: int | None = None) -> StepShape:
     """Return the work of a planned step."""
     return StepShape(
         tokens=sum(c.tokens for c in plan.chunks),
         logit_rows=sum(c.samples for c in plan.chunks),
-        kv_read_tokens=sum(c.start + c.tokens for c in plan.chunks),
-        attention_pairs=sum(
-            c.tokens * c.start + c.tokens * (c.tokens + 1) // 2 for c in plan.chunks
-        ),
+        kv_read_tokens=sum(keys_read(c.start, c.tokens, window) for c in plan.chunks),
+        attention_pairs=sum(attention_pairs(c.start, c.tokens, window) for c in plan.chunks),
     )
 
 
@@ -142,7 +141,7 @@ def simulate(load: Load, config: SchedulerConfig, cost: CostModel, overhead: Ove
 
 
 def _step_seconds(plan: StepPlan, cost: CostModel, o: Overhead, result: Simulated) -> float:
-    time = cost.step_time(shape_of(plan))
+    time = cost.step_time(shape_of(plan, cost.spec.sliding_window))
     prompt = sum(c.tokens for c in plan.chunks if c.is_prefill)
     rest = o.per_step + o.per_request * len(plan.chunks) + o.per_token * prompt
     for part, seconds in (

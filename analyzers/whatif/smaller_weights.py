@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from stallscope.analyzers.cost.arithmetic import step_weight_bytes
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.result import Gain
-from stallscope.analyzers.step.budget import StepCost, step_shape
+from stallscope.analyzers.step.budget import StepCost
+from stallscope.analyzers.step.shape import step_shape
 
 
 def fewer_weight_bytes(
@@ -23,7 +24,7 @@ def fewer_weight_bytes(
     if cost.machine.linear_times or cost.dtype == "fp8" or not saves or tokens_per_s is None:
         return None
     other = CostModel(cost.spec, dtype, cost.kv_dtype, cost.machine)
-    shapes = [step_shape(c.step) for c in costs]
+    shapes = [step_shape(c.step, cost.spec.sliding_window) for c in costs]
     known = [s for s in shapes if s is not None]
     before = math.fsum(c.time_s for c in costs)
     saved = math.fsum(cost.step_time(s).floor - other.step_time(s).floor for s in known)

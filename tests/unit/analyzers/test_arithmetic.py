@@ -12,6 +12,7 @@ from stallscope.analyzers.cost.arithmetic import (
     BLOCK_LINEARS,
     ffn_share,
     kv_bytes_per_token,
+    kv_tokens,
     linear_shape,
     linear_weight_bytes,
     num_parameters,
@@ -65,6 +66,8 @@ def test_kinds_of_tensors_of_the_tiny_shape() -> None:
         "norms": 7 * 64,  # two a layer and the last
         "lm_head": 0,
     }
+    normed = dataclasses.replace(TINY, qk_norm=True)
+    assert parameter_counts(normed)["norms"] == 7 * 64 + 3 * 2 * 16  # heads of 16
     assert parameter_counts(TINY)["lm_head"] == 256 * 64
     assert parameter_counts(TINY)["qkv_bias"] == 0
 
@@ -196,3 +199,24 @@ def test_random_shapes_count_as_transformers_builds_them(seed: int) -> None:
     theirs = sum(p.numel() for name, p in named.items() if not name.endswith("o_proj.bias"))
     assert num_parameters(spec) == theirs
     assert weight_bytes(spec, "fp32") == 4 * theirs
+
+
+@pytest.mark.parametrize(
+    ("name", "total"),
+    # As published with the checkpoints.
+    [
+        ("qwen3-0.6b", 596_049_920),
+        ("qwen3-8b", 8_190_735_360),
+        ("mistral-7b-v0.1", 7_241_732_096),
+    ],
+)
+def test_models_with_head_norms_or_a_window(name: str, total: int) -> None:
+    assert num_parameters(load_model(name)) == total
+
+
+def test_a_window_bounds_the_tokens_that_are_kept() -> None:
+    mistral = load_model("mistral-7b-v0.1")
+    # A token costs the same; 2 x 32 layers x 8 heads x 128 x 2 bytes.
+    assert kv_bytes_per_token(mistral, "bf16") == 131_072
+    assert [kv_tokens(mistral, n) for n in (1, 4096, 4097, 30_000)] == [1, 4096, 4096, 4096]
+    assert kv_tokens(load_model("mistral-7b"), 30_000) == 30_000

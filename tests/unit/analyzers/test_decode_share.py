@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 from step_rows import MS, TINY, decode, prefill, request, step
@@ -50,9 +51,14 @@ def test_engine_share_without_mixed_steps_is_exact() -> None:
     assert from_engine(cost_steps([step(0, 1, phase="other")], SLOW), SLOW) is None
 
 
-def mixed_step(prompts: list[tuple[int, int]], contexts: list[int], end_ms: float = 10) -> Step:
+def mixed_step(
+    prompts: list[tuple[int, int]],
+    contexts: list[int],
+    end_ms: float = 10,
+    window: int | None = None,
+) -> Step:
     """A step of chunks (tokens, cached before) and of decodes over the given contexts."""
-    shapes = [prefill_shape(tokens, cached=cached) for tokens, cached in prompts]
+    shapes = [prefill_shape(tokens, cached=cached, window=window) for tokens, cached in prompts]
     return step(
         0,
         end_ms,
@@ -85,11 +91,13 @@ def test_without_a_model_a_mixed_step_is_split_by_requests() -> None:
     assert engine_measures(share)[0].source.endswith("split by requests")
 
 
-def true_split(prompts: list[tuple[int, int]], contexts: list[int]) -> float:
+def true_split(
+    prompts: list[tuple[int, int]], contexts: list[int], window: int | None = None
+) -> float:
     """The same split from what a capture does not hold: each chunk and each context apart."""
     keys = sum(contexts)
     alone = SLOW.step_time(StepShape(len(contexts), len(contexts), keys, keys)).floor
-    shapes = [prefill_shape(tokens, cached=cached) for tokens, cached in prompts]
+    shapes = [prefill_shape(tokens, cached=cached, window=window) for tokens, cached in prompts]
     rest = StepShape(
         *(sum(getattr(s, field) for s in shapes) for field in StepShape.__dataclass_fields__)
     )
@@ -121,3 +129,22 @@ def test_the_split_of_unequal_chunks_is_near() -> None:
         share = from_engine(cost_steps([mixed_step(prompts, contexts)], SLOW), SLOW)
         assert share is not None
         assert share.value == pytest.approx(true_split(prompts, contexts), abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("prompts", "contexts"),
+    [
+        ([(16, 0)], [20]),  # the window of 20 is not reached
+        ([(16, 10)], [20, 5]),  # it fills within the chunk
+        ([(16, 300)], [20, 20, 7]),  # it is full
+        ([(12, 300), (12, 300)], [20]),
+    ],
+)
+def test_the_split_is_exact_within_a_window(
+    prompts: list[tuple[int, int]], contexts: list[int]
+) -> None:
+    windowed = replace(SLOW, spec=replace(TINY, sliding_window=20))
+    step = mixed_step(prompts, contexts, window=20)
+    share = from_engine(cost_steps([step], windowed), windowed)
+    assert share is not None
+    assert share.value == pytest.approx(true_split(prompts, contexts, window=20))

@@ -66,3 +66,28 @@ def test_the_four_stages() -> None:
     blocks_unknown = Capture(events=events)
     assert life_stages(blocks_unknown) == (*filled, LifeStage("freed", 1, None, 160))
     assert life_stages(Capture()) == ()
+
+
+def test_a_window_ends_the_growth() -> None:
+    rows = kv_rows(load_model("mistral-7b-v0.1"), "bf16", (2048, 4096, 8192))
+    # 2 x 32 layers x 8 heads x 128 x 2 bytes: 128 KiB a token.
+    assert [row.bytes for row in rows] == [256 * MIB, 512 * MIB, 512 * MIB]
+    assert rows[0].source.endswith("bytes · min(tokens, 4096)")
+
+
+def test_blocks_given_back_on_the_way_do_not_shorten_a_request() -> None:
+    """Blocks of 16: three, one given back, one more, one given back, one more, all freed."""
+    back = tuple(event("kv_free", at, 0, blocks=1, bytes=1000) for at in (1, 3))
+    last = event("kv_free", 5, 0, blocks=3, bytes=3000)
+    events = (
+        alloc(0, 0, 3),
+        back[0],
+        alloc(2, 0, 1),
+        back[1],
+        alloc(4, 0, 1),
+        last,
+        alloc(6, 0, 1),
+    )
+    rows = allocated_rows(Capture(subject=Subject(block_size=16), events=events))
+    held = [(16, 1000), (48, 3000), (64, 3000), (80, 3000)]
+    assert [(r.seq_len, r.bytes) for r in rows] == held

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from stallscope.analyzers.plan import FLOOR_ERROR, PlanOptions, plan
@@ -107,3 +109,45 @@ def test_ranks_share_weights_and_whole_kv_heads() -> None:
 def test_lengths_beyond_the_model_are_noted() -> None:
     notes = plan(PlanOptions(LLAMA_7B, dtype="fp16", input_tokens=2000, output_tokens=100)).notes
     assert any("2100 tokens are beyond the model's 2048" in note for note in notes)
+
+
+def test_a_window_bounds_memory_and_reading() -> None:
+    """mistral-7b-v0.1: 128 KiB a token, a window of 4096 tokens, 257 blocks of 16 at worst."""
+    mistral, h100 = load_model("mistral-7b-v0.1"), load_device("h100-sxm")
+    options = PlanOptions(mistral, h100, input_tokens=8000, output_tokens=1000, concurrency=4)
+    found = plan(options)
+    # A step's 2048 prompt tokens take (4095 + 2048 + 15) / 16 = 385 blocks at worst: 128 more.
+    block = 16 * 131_072
+    assert found.memory.kv_bytes == (4 * 257 + 128) * block
+    assert found.memory.usable_bytes is not None
+    room = found.memory.usable_bytes - found.memory.weights_bytes - found.memory.activation_bytes
+    assert found.memory.max_concurrency == (room - 128 * block) // (257 * block)
+    assert found.memory.free_bytes == room - found.memory.kv_bytes
+    attention = {row.phase: row for row in found.operators if row.name == "attention"}
+    # Pairs of the prompt: 1 + 2 + … + 4096, and 4096 for each of the 3904 tokens after them.
+    pairs = 4096 * 4097 // 2 + 3904 * 4096
+    assert attention["prefill"].flops == 4 * 4096 * pairs
+    # Decode at 8500 tokens: 4096 keys for each of four requests; 2 · 8 heads · 128 · 2 bytes.
+    assert attention["decode"].bytes == 4 * 4096 * 4096 + 2 * 4 * 4096 * 2
+    assert any("stops growing at 4096 tokens" in note for note in found.notes)
+    assert found.tpot_s is not None
+
+
+def test_a_window_that_is_not_reached_changes_nothing() -> None:
+    v1 = load_model("mistral-7b-v0.1")
+    device = load_device("h100-sxm")
+    found = plan(PlanOptions(v1, device))
+    same = plan(PlanOptions(replace(v1, sliding_window=None), device))
+    assert found.memory == same.memory
+    assert (found.phases, found.ttft_s, found.tpot_s) == (same.phases, same.ttft_s, same.tpot_s)
+    assert not any("sliding window" in note for note in found.notes)
+
+
+def test_one_request_in_a_window_of_its_memory_still_runs() -> None:
+    """Room for one request and the step that fills it: the simulated pool must take it."""
+    toy = replace(TOY, sliding_window=100, max_position=40_000)
+    tight = replace(SLOW, memory_bytes=14_000_000)
+    found = plan(PlanOptions(toy, tight, dtype="fp32", input_tokens=6000, output_tokens=2))
+    assert found.memory.max_concurrency is not None
+    assert found.memory.max_concurrency >= 1
+    assert found.ttft_s is not None

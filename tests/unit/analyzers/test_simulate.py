@@ -133,6 +133,8 @@ def test_shape_of_a_plan() -> None:
     )
     # Ten keys; then 3, 4 and 5 keys.
     assert shape_of(StepPlan(chunks, (), (), None)) == StepShape(4, 1, 15, 22)
+    # In a window of 4: four keys; then 3, 4 and 4 of keys 0 … 4.
+    assert shape_of(StepPlan(chunks, (), (), None), 4) == StepShape(4, 1, 9, 15)
 
 
 def test_what_could_never_run_is_an_error() -> None:

@@ -19,8 +19,8 @@ from stallscope.analyzers.step.budget import (
     measured_steps,
     overall,
     phase_budgets,
-    step_shape,
 )
+from stallscope.analyzers.step.shape import step_shape
 from stallscope.profiler.capture import Capture, Step
 from stallscope.profiler.devices import load_device
 from stallscope.profiler.models import load_model
@@ -200,3 +200,28 @@ def test_the_worked_case_of_the_document(
     assert share["host"] == 0.0
     assert budgets["decode"].share == pytest.approx(6.4 / 6.45)  # 99.2 %
     assert budgets["decode"].mean_step_s == pytest.approx(0.025)
+
+
+def test_a_window_cuts_what_a_loop_states_in_whole() -> None:
+    """Window 10. A capture that already counts within the window is left as it is."""
+    # One prompt of 12 after 30 cached: 9 + 12 keys, ten for each token.
+    whole = prefill(0, 1, 12, context_tokens=42, attention_pairs=12 * 30 + 78)
+    assert step_shape(whole, 10) == StepShape(12, 1, 21, 120)
+    exact = dataclasses.replace(whole, context_tokens=21, attention_pairs=120)
+    assert step_shape(exact, 10) == StepShape(12, 1, 21, 120)
+    # A prompt of 12 from the start: 1 + 2 + … + 10 + 10 + 10 pairs.
+    assert step_shape(prefill(0, 1, 12), 10) == StepShape(12, 1, 12, 75)
+    # Three decodes over 40 keys in all read 30 at most.
+    row = step(0, 1, decode_requests=3, context_tokens=40, attention_pairs=40)
+    assert step_shape(row, 10) == StepShape(3, 3, 30, 30)
+    short = dataclasses.replace(row, context_tokens=25, attention_pairs=25)
+    assert step_shape(short, 10) == StepShape(3, 3, 25, 25)
+
+
+def test_steps_are_priced_within_the_models_window() -> None:
+    windowed = dataclasses.replace(TINY, sliding_window=10)
+    machine = Machine(1e9, 1e8, "datasheet")
+    (long,) = cost_steps([decode(0, 1, 400)], CostModel(windowed, "fp16", "fp16", machine))
+    (short,) = cost_steps([decode(0, 1, 10)], CostModel(TINY, "fp16", "fp16", machine))
+    (whole,) = cost_steps([decode(0, 1, 400)], CostModel(TINY, "fp16", "fp16", machine))
+    assert long.floor == short.floor != whole.floor

@@ -158,7 +158,7 @@ def test_rope_that_is_not_modelled_is_said() -> None:
         )
 
 
-@pytest.mark.parametrize("family", ["Llama", "Qwen2", "Mistral"])
+@pytest.mark.parametrize("family", ["Llama", "Qwen2", "Mistral", "Qwen3"])
 def test_what_transformers_saves_today_is_read(family: str, tmp_path: Path) -> None:
     import transformers
 
@@ -181,13 +181,20 @@ def test_what_transformers_saves_today_is_read(family: str, tmp_path: Path) -> N
         num_layers=3,
         num_heads=8,
         num_kv_heads=2,
-        head_dim=8,
+        head_dim=128 if family == "Qwen3" else 8,
         vocab_size=500,
         max_position=256,
         qkv_bias=family == "Qwen2",
+        qk_norm=family == "Qwen3",
         rope_theta=5e5,
         rope_scaling=LLAMA3_SPEC,
         rms_norm_eps=1e-6,
         dtype="bf16",
-        eos_token_ids=() if family == "Qwen2" else (2,),
+        eos_token_ids=() if family.startswith("Qwen") else (2,),
     )
+
+
+def test_head_size_of_qwen3_is_128_unless_it_says() -> None:
+    # 64 / 8 heads would be 8.
+    assert parse(model_type="qwen3").head_dim == 128
+    assert parse(model_type="qwen3", head_dim=32).head_dim == 32

@@ -42,13 +42,17 @@ def warnings(**changes: Any) -> tuple[str, ...]:
         ({"model_type": "t5"}, "an encoder-decoder (model_type t5)"),
         ({"model_type": "gpt2"}, "an MLP without a gate (model_type gpt2)"),
         ({"text_config": {"hidden_size": 1}}, "a model of more than text (text_config)"),
+        ({"model_type": "gemma2"}, "soft-capped logits (model_type gemma2)"),
+        ({"attn_logit_softcapping": 50.0}, "soft-capped logits (attn_logit_softcapping)"),
+        ({"final_logit_softcapping": 30.0}, "soft-capped logits (final_logit_softcapping)"),
+        ({"model_type": "gemma"}, "norms that add one to their weight (model_type gemma)"),
     ],
 )
 def test_other_arithmetic_is_refused_by_name(changes: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError) as caught:
         warnings(**changes)
     assert str(caught.value) == (
-        f"x.json: {said} is not modelled yet; dense models of type llama, mistral, qwen2 are"
+        f"x.json: {said} is not modelled yet; dense models of type llama, mistral, qwen2, qwen3 are"
     )
 
 
@@ -57,46 +61,17 @@ def test_what_is_switched_off_is_not_refused() -> None:
 
 
 def test_family_comes_from_type_or_architecture() -> None:
-    with pytest.raises(InputError, match="model_type qwen3 is not modelled yet; models of type"):
-        warnings(model_type="qwen3")
+    with pytest.raises(InputError, match="model_type olmo2 is not modelled yet; models of type"):
+        warnings(model_type="olmo2")
     with pytest.raises(InputError, match="model_type is missing; say one of llama"):
         warnings(model_type=None)
     qwen = Fields("x", {**BASE, "model_type": None, "architectures": ["Qwen2ForCausalLM"]})
     assert model_from_config(qwen, "x").qkv_bias
-
-
-WINDOW = (
-    "sliding_window 4096 is not modelled: KV cache and attention beyond 4096 tokens "
-    "are over-counted",
-)
-
-
-def test_sliding_window_in_use_is_said() -> None:
-    assert warnings(model_type="mistral", sliding_window=4096) == WINDOW
-    assert warnings(model_type="qwen2", sliding_window=4096, use_sliding_window=True) == WINDOW
-    types = ["sliding_attention", "full_attention", "full_attention"]
-    assert warnings(sliding_window=4096, layer_types=types) == WINDOW
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"model_type": "qwen2", "sliding_window": 4096},
-        {"model_type": "qwen2", "sliding_window": 4096, "use_sliding_window": False},
-        # Layers from max_window_layers upwards have the window: of 3 none.
-        {
-            "model_type": "qwen2",
-            "sliding_window": 4096,
-            "use_sliding_window": True,
-            "max_window_layers": 3,
-        },
-        {"model_type": "mistral", "sliding_window": None},
-        {"model_type": "mistral", "sliding_window": 32768},  # never binds
-        {"sliding_window": 4096, "layer_types": ["full_attention"] * 3},
-    ],
-)
-def test_sliding_window_not_in_use_is_not_said(changes: dict[str, Any]) -> None:
-    assert warnings(**changes) == ()
+    newer = Fields("x", {**BASE, "model_type": None, "architectures": ["Qwen3ForCausalLM"]})
+    assert (model_from_config(newer, "x").qk_norm, model_from_config(qwen, "x").qk_norm) == (
+        True,
+        False,
+    )
 
 
 def test_quantisation_is_said_with_its_method() -> None:
@@ -127,6 +102,6 @@ def test_other_activation_is_said() -> None:
 
 def test_unknown_fields_are_named_together_and_harmless_ones_are_not() -> None:
     assert warnings(use_cache=True, bos_token_id=1, pretraining_tp=1, not_given=None) == ()
-    assert warnings(logit_scale=0.5, attn_logit_softcapping=50.0, use_cache=True) == (
-        "fields not known here and not modelled: attn_logit_softcapping, logit_scale",
+    assert warnings(logit_scale=0.5, embedding_multiplier=2.0, use_cache=True) == (
+        "fields not known here and not modelled: embedding_multiplier, logit_scale",
     )

@@ -24,18 +24,22 @@ PUBLISHED = {
     "llama-3-70b": 70_553_706_496,
     "qwen2.5-0.5b": 494_032_768,
     "qwen2.5-7b": 7_615_616_512,
+    "qwen3-0.6b": 596_049_920,
+    "qwen3-8b": 8_190_735_360,
     "mistral-7b": 7_248_023_552,
+    "mistral-7b-v0.1": 7_241_732_096,
 }
 
 
 def count_parameters(model: ModelSpec) -> int:
-    """Count by hand: q, o; k, v; their biases; gate, up, down; two norms; embeddings; last norm."""
+    """Count by hand: q, o; k, v; biases and norms; gate, up, down; two norms; tables; last norm."""
     query = model.num_heads * model.head_dim
     key = model.num_kv_heads * model.head_dim
     attention = 2 * model.hidden_size * query + 2 * model.hidden_size * key
     bias = query + 2 * key if model.qkv_bias else 0
     mlp = 3 * model.hidden_size * model.intermediate_size
-    layer = attention + bias + mlp + 2 * model.hidden_size
+    head_norms = 2 * model.head_dim if model.qk_norm else 0
+    layer = attention + bias + head_norms + mlp + 2 * model.hidden_size
     tables = (1 if model.tied_embeddings else 2) * model.vocab_size * model.hidden_size
     return model.num_layers * layer + tables + model.hidden_size
 
@@ -104,6 +108,12 @@ def test_facts_that_differ_between_presets() -> None:
     assert load_model("qwen2.5-0.5b").tied_embeddings
     assert load_model("qwen2.5-7b").qkv_bias
     assert not load_model("mistral-7b").qkv_bias
+    assert load_model("mistral-7b").sliding_window is None
+    assert load_model("mistral-7b-v0.1").sliding_window == 4096
+    assert [load_model(f"qwen3-{n}").tied_embeddings for n in ("0.6b", "8b")] == [True, False]
+    assert load_model("qwen3-0.6b").head_dim * 16 == 2048  # twice its hidden size
+    assert load_model("qwen3-8b").qk_norm
+    assert load_model("qwen3-8b").sliding_window is None
     assert load_model("llama-7b").dtype == "fp16"
     assert load_model("llama-3-8b").dtype == "bf16"
     assert load_model("tiny-26m").dtype is None

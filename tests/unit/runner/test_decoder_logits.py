@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 import torch
+import transformers
 from torch.nn.attention import SDPBackend, sdpa_kernel
-from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
 
 from stallscope.profiler.spec import ModelSpec, RopeScaling
 from stallscope.runner.batch import Chunk
@@ -31,10 +31,17 @@ SPECS = {
     "llama-gqa": GQA,
     "llama-mha-tied": replace(GQA, num_kv_heads=4, tied_embeddings=True),
     "llama-wide-heads": replace(GQA, num_heads=8),
-    "llama3-rope": replace(GQA, rope_theta=500.0, rope_scaling=LLAMA3),
-    "linear-rope": replace(GQA, rope_scaling=RopeScaling("linear", 2.0)),
+    "llama-3-rope": replace(GQA, rope_theta=500.0, rope_scaling=LLAMA3),
+    "llama-linear-rope": replace(GQA, rope_scaling=RopeScaling("linear", 2.0)),
     "qwen2-tied": replace(GQA, qkv_bias=True, tied_embeddings=True),
     "qwen2-mha": replace(GQA, qkv_bias=True, num_kv_heads=4),
+    "qwen3": replace(GQA, qk_norm=True),
+    "qwen3-tied-wide-heads": replace(GQA, qk_norm=True, head_dim=24, tied_embeddings=True),
+    # Prompts below are up to 50 tokens, blocks 3 or 4: far past these windows, and across blocks.
+    "mistral-window": replace(GQA, sliding_window=8),
+    "mistral-window-odd": replace(GQA, sliding_window=13, num_kv_heads=4),
+    "qwen2-window": replace(GQA, qkv_bias=True, sliding_window=2),
+    "qwen3-window": replace(GQA, qk_norm=True, sliding_window=22),
 }
 
 
@@ -55,18 +62,28 @@ class Pair:
     def run(self, pool: KvPool, *chunks: Chunk) -> torch.Tensor:
         for chunk in chunks:
             pool.ensure(chunk.request, chunk.start + len(chunk.token_ids))
-        return self.ours.forward(ragged(chunks, pool, CPU))
+        logits = self.ours.forward(ragged(chunks, pool, CPU))
+        for chunk in chunks:
+            pool.slide(chunk.request, chunk.start + len(chunk.token_ids))
+        return logits
 
 
-def _config(spec: ModelSpec) -> Any:
+def _family(name: str, kind: str) -> Any:
+    return getattr(transformers, name.split("-")[0].capitalize() + kind)
+
+
+def _config(name: str) -> Any:
+    spec = SPECS[name]
     rope: dict[str, Any] = {"rope_type": "default", "rope_theta": spec.rope_theta}
     if spec.rope_scaling:
         rope |= {"rope_type": spec.rope_scaling.kind, "factor": spec.rope_scaling.factor}
     if spec.rope_scaling is LLAMA3:
         rope |= {"low_freq_factor": 1.0, "high_freq_factor": 4.0}
         rope |= {"original_max_position_embeddings": 64}
-    make: Any = Qwen2Config if spec.qkv_bias else LlamaConfig
-    return make(
+    window: dict[str, Any] = {"sliding_window": spec.sliding_window}
+    window |= {"use_sliding_window": spec.sliding_window is not None, "max_window_layers": 0}
+    return _family(name, "Config")(
+        **({} if "llama" in name else window),
         hidden_size=spec.hidden_size,
         intermediate_size=spec.intermediate_size,
         num_hidden_layers=spec.num_layers,
@@ -86,8 +103,7 @@ def _config(spec: ModelSpec) -> Any:
 def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Pair:
     spec = SPECS[request.param]
     torch.manual_seed(7)
-    make: Any = Qwen2ForCausalLM if spec.qkv_bias else LlamaForCausalLM
-    theirs = make(_config(spec)).eval()
+    theirs = _family(request.param, "ForCausalLM")(_config(request.param)).eval()
     for name, tensor in theirs.named_parameters():
         if "norm" in name or name.endswith("bias"):  # ones and zeros would hide a fault
             torch.nn.init.normal_(tensor, mean=float("norm" in name), std=0.3)
@@ -120,6 +136,20 @@ def test_one_token_at_a_time_from_the_cache(pair: Pair, pool: KvPool) -> None:
     tokens = _tokens(50)
     steps = [pair.run(pool, Chunk(0, [token], i, True)) for i, token in enumerate(tokens)]
     assert _near(torch.cat(steps), pair.expected(tokens))
+
+
+def test_next_to_transformers_own_cache(pair: Pair, pool: KvPool) -> None:
+    tokens = _tokens(40)
+    with torch.no_grad():
+        out = pair.theirs(torch.tensor([tokens[:25]]), use_cache=True)
+        want = [out.logits[0, -1]]
+        for token in tokens[25:]:
+            cache = out.past_key_values
+            out = pair.theirs(torch.tensor([[token]]), cache=cache, use_cache=True)
+            want.append(out.logits[0, -1])
+    got = [pair.run(pool, Chunk(0, tokens[:25], 0, True))]
+    got += [pair.run(pool, Chunk(0, [tokens[i]], i, True)) for i in range(25, 40)]
+    assert _near(torch.cat(got), torch.stack(want))
 
 
 def test_prompt_in_chunks(pair: Pair, pool: KvPool) -> None:
@@ -169,7 +199,9 @@ def test_request_that_lies_in_several_stretches(pair: Pair) -> None:
     assert _near(pair.run(pool, Chunk(0, tokens[:26], 0, True)), want[25:26])
     got = [pair.run(pool, Chunk(0, [tokens[i]], i, True)) for i in range(26, 32)]
     assert _near(torch.cat(got), want[26:])
-    assert len(pool.view(0, 32).stretches) > 1
+    window = pair.ours.spec.sliding_window
+    if window is None:
+        assert len(pool.view(0, 0, 32).stretches) > 1
 
 
 def _random_steps(rng: random.Random, tokens: list[list[int]]) -> Iterator[list[Chunk] | int]:

@@ -248,3 +248,26 @@ def test_any_other_error_is_recorded_and_passes_on(bench: Callable[..., Bench]) 
         ("RuntimeError", "shapes differ")
     ]
     assert [r.status for r in capture.requests] == ["failed"]
+
+
+def test_a_window_bounds_what_is_held_read_and_counted(bench: Callable[..., Bench]) -> None:
+    """Window 6, blocks of 4: a prompt of 10, then tokens at 10 … 13."""
+    capture = bench(sliding_window=6).run(ClosedLoop(sizes((10, 5)), concurrency=1))
+    rows = [(e.kind, dict(e.data)) for e in events(capture, "kv_alloc", "kv_free", "kv_read")]
+    read = ("kv_read", {"tokens": 6, "bytes": 60})
+    one = {"blocks": 1, "bytes": 40}
+    assert rows == [
+        ("kv_alloc", {"blocks": 3, "bytes": 120}),
+        ("kv_free", one),  # the token at 10 needs 5 … 10: block 0 is past
+        read,
+        read,
+        ("kv_alloc", one),  # for the token at 12
+        read,
+        ("kv_free", one),  # the token at 13 needs 8 … 13
+        read,
+        ("kv_free", {"blocks": 2, "bytes": 80}),
+    ]
+    # The prompt: 1 + 2 + … + 6 pairs, then 6 for each of four tokens; all ten keys are read.
+    work = [(s.context_tokens, s.attention_pairs) for s in capture.steps]
+    assert work == [(10, 21 + 4 * 6)] + 4 * [(6, 6)]
+    assert [s.kv_used_bytes for s in capture.steps] == [120, 80, 80, 120, 80]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -131,3 +133,31 @@ def test_a_trace_replaces_lengths_and_times(tmp_path: Path) -> None:
 def test_an_unknown_model_is_refused() -> None:
     with pytest.raises(InputError, match="tiny-27m"):
         prepare(options(model="tiny-27m"))
+
+
+def test_a_window_bounds_what_a_request_needs(tmp_path: Path) -> None:
+    """tiny-26m's shape with a window of 64 tokens; blocks of 16."""
+    shape = json.loads(
+        (resources.files("stallscope.profiler.data.models") / "tiny-26m.json").read_text()
+    )
+    shape |= {"model_type": "mistral", "sliding_window": 64}
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps(shape))
+    given = {"model": str(config), "input_tokens": "300", "output_tokens": "100", "requests": 2}
+    # Steps of 32 tokens: 63 + 32 + 15 = 110 tokens from the worst place in a block: 7 blocks.
+    job = prepare(options(**given, max_num_batched_tokens=32))
+    assert job.scheduler_config(FREE).num_blocks == 2 * 7
+    assert job.scheduler_config(FREE).sliding_window == 64
+    with pytest.raises(UsageError, match=f"give --kv-budget {7 * BLOCK} or more"):
+        prepare(options(**given, max_num_batched_tokens=32, kv_budget=7 * BLOCK - 1))
+
+
+def test_isolated_phases_within_a_sliding_window(tmp_path: Path) -> None:
+    data = resources.files("stallscope.profiler.data.models") / "tiny-26m.json"
+    shape = json.loads(data.read_text()) | {"model_type": "mistral", "sliding_window": 32}
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps(shape))
+    given = {"model": str(config), "isolate_phases": True, "input_tokens": "16"}
+    prepare(options(**given, output_tokens="17"))  # the last token never enters the cache
+    with pytest.raises(UsageError, match="keeps 32 tokens"):
+        prepare(options(**given, output_tokens="18"))
