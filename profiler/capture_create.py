@@ -24,7 +24,7 @@ def create(path: Path, *, force: bool) -> None:
             path.open("xb").close()
         except FileExistsError:
             raise InputError(
-                f"{path} exists; choose another name, or --force (force=True) to replace it"
+                f"{path} exists; choose another name, or force=True to replace it"
             ) from None
         _write_schema(path)  # SQLite itself drops a stray -wal beside an empty file
 

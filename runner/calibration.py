@@ -21,6 +21,7 @@ from stallscope.runner.probe import (
     stream_buffer_bytes,
 )
 
+LEAST_STREAM_BYTES = 64 << 20  # less is read from caches on most machines
 UNSTABLE_SHARE = 0.15  # probes before and after differing by more mark the run unstable
 
 
@@ -39,7 +40,7 @@ def take_readings(job: Job, device: str, recorder: Recorder, when: str) -> Readi
     dtype = job.options.dtype
     try:
         with out_of_memory("probe"):
-            stream = probe_stream(buffer_bytes, device)
+            stream = _largest_stream(buffer_bytes, device)
             _record_stream(recorder, when, stream)
             working_bytes = step_weight_bytes(job.spec, DTYPE_BYTES[dtype])
             if when == "before" and cache_bytes and working_bytes < 2 * cache_bytes:
@@ -58,6 +59,18 @@ def take_readings(job: Job, device: str, recorder: Recorder, when: str) -> Readi
         unit="FLOP/s",
     )
     return Readings(stream, gemm)
+
+
+def _largest_stream(buffer_bytes: int, device: str) -> StreamProbe:
+    """Probe with the largest buffer that memory allows, by halves; the record tells its size."""
+    while True:
+        try:
+            with out_of_memory("probe"):
+                return probe_stream(buffer_bytes, device)
+        except AllocationFailed:
+            if buffer_bytes < 2 * LEAST_STREAM_BYTES:
+                raise
+            buffer_bytes //= 2
 
 
 def record_unprobed(recorder: Recorder, what: str, failure: AllocationFailed) -> None:

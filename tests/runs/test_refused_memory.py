@@ -117,3 +117,33 @@ def test_an_interrupt_keeps_what_ran_and_passes_on(tmp_path: Path) -> None:
     assert len(capture.steps) == 8
     assert capture.meta["flags"] == ["interrupted"]
     assert not [event for event in capture.events if event.kind == "error"]
+
+
+# A limit that the weights fit into, and a stream buffer of 1 GiB does not.
+SMALL_BUFFER = """
+import resource, sys
+from pathlib import Path
+import torch, psutil
+from stallscope.runner.run import RunOptions, run
+
+size = psutil.Process().memory_info().vms + (700 << 20)
+resource.setrlimit(resource.RLIMIT_AS, (size, size))
+run(RunOptions("tiny-26m", Path(sys.argv[1]), requests=2, input_tokens="16", output_tokens="4"))
+"""
+
+
+def test_a_refused_probe_buffer_is_halved_until_it_fits(tmp_path: Path) -> None:
+    path = tmp_path / "run.sqlite"
+    done = subprocess.run(
+        [sys.executable, "-c", SMALL_BUFFER, str(path)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    capture = read_capture(path)
+    sizes = [
+        e.data["buffer_bytes"]
+        for e in capture.events
+        if e.data.get("probe") == "stream" and e.data["when"] != "working-set"
+    ]
+    assert sizes
+    assert all(64 << 20 <= size < 1 << 30 for size in sizes)
+    assert capture.subject.device is not None

@@ -31,7 +31,7 @@ def committed_tokens(path: Path) -> int:
 def test_an_existing_file_is_refused_and_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "a.sqlite"
     path.write_text("mine")
-    with pytest.raises(InputError, match="exists; choose another name, or --force"):
+    with pytest.raises(InputError, match="exists; choose another name, or force=True"):
         CaptureWriter(path)
     assert path.read_text() == "mine"
 
