@@ -19,7 +19,8 @@ from stallscope.profiler.engine_sampler import EngineSampler, EngineState
 from stallscope.profiler.host import host_facts, tool_facts
 from stallscope.profiler.host_sampler import HostSampler
 from stallscope.profiler.ranges import RangeName, phase_range
-from stallscope.profiler.samplers import Sampler, SamplerThread
+from stallscope.profiler.recorded_device import Device, check_device, open_device
+from stallscope.profiler.samplers import Closing, Sampler, SamplerThread
 from stallscope.profiler.spec import DeviceSpec, Subject
 from stallscope.profiler.step_span import StepSpan
 from stallscope.profiler.step_work import (
@@ -35,8 +36,9 @@ class Recorder:
     """Records a run into a capture file; a context manager, usable around anybody's own loop.
 
     `with recorder.prefill(512): …` and `with recorder.decode(8, context_tokens=5120): …` each leave
-    an NVTX range and a step. Threads may share a recorder. `device` is short for the subject's
-    device; `sample_hz` 0 turns the samplers off.
+    an NVTX range and a step. Threads may share a recorder. `device` "cuda:0" is sampled through
+    NVML; that name's figures, or a DeviceSpec given instead, stand for the device of a subject that
+    names none. `sample_hz` 0 turns the samplers off.
     """
 
     def __init__(
@@ -45,12 +47,13 @@ class Recorder:
         *,
         subject: Subject = Subject(),  # noqa: B008 (frozen)
         clock: Callable[[], int] = time.perf_counter_ns,
-        device: DeviceSpec | None = None,
+        device: Device = None,
         sample_hz: float = 10.0,
         force: bool = False,
     ) -> None:
         if sample_hz < 0:
             raise ValueError(f"samples per second cannot be negative: {sample_hz=}")
+        check_device(device)
         self.now = clock
         self.engine_state = EngineState()
         self._sample_hz = sample_hz
@@ -59,9 +62,12 @@ class Recorder:
         self._writer = CaptureWriter(path, force=force)
         self.add: Callable[[Row], None] = self._writer.put
         self._samplers: list[SamplerThread] = []
-        self._describe(subject if device is None else replace(subject, device=device))
+        self._device = open_device(device)
+        self._describe(replace(subject, device=device) if type(device) is DeviceSpec else subject)
         self.sample(HostSampler())
         self.sample(EngineSampler(lambda: self.engine_state))
+        for sampler, most_hz in self._device.samplers:
+            self.sample(sampler, hz=min(sample_hz, most_hz or sample_hz))
 
     def prefill(self, tokens: int, *, requests: int = 1, cached_tokens: int = 0) -> StepSpan:
         """Time a prefill of `tokens` new tokens in all, over `cached_tokens` already in the cache.
@@ -135,6 +141,8 @@ class Recorder:
 
     def set_subject(self, subject: Subject) -> None:
         """Say what is observed, as late as after the probes."""
+        if subject.device is None:
+            subject = replace(subject, device=self._device.spec)
         self._writer.set_subject(subject)
 
     def set_meta(self, key: str, value: object) -> None:
@@ -146,6 +154,8 @@ class Recorder:
         hz = self._sample_hz if hz is None else hz
         if hz > 0:
             self._samplers.append(SamplerThread(sampler, self.add, clock=self.now, hz=hz))
+        elif isinstance(sampler, Closing):
+            sampler.close()
 
     def close(self) -> None:
         """Stop the samplers and close the file; what failed while writing is raised here."""
@@ -179,4 +189,6 @@ class Recorder:
         self.set_meta("tool", tool_facts())
         self.set_meta("host", host_facts())
         self.set_meta("clock", {"monotonic_ns": self.now(), "unix_ns": time.time_ns()})
+        if self._device.facts:
+            self.set_meta("devices", dict(self._device.facts))
         self.set_subject(subject)

@@ -6,13 +6,20 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from stallscope.errors import CaptureError
 from stallscope.profiler.capture import DeviceSample, EngineSample, Event
 from stallscope.profiler.evidence import NotObservable
 
 Sample = DeviceSample | EngineSample
+
+# A driver that lost its device may never return from a call; then the thread is left behind.
+STOP_WITHIN_S = 5.0
+
+
+class SamplingStopped(Exception):
+    """What is sampled is gone for good; the message says why."""
 
 
 class Sampler(Protocol):
@@ -25,15 +32,23 @@ class Sampler(Protocol):
     def probe(self) -> Iterable[NotObservable]:
         """Try each field once; keep those that answer and return the others with the reason."""
 
-    def sample(self, t_ns: int) -> Iterable[Sample]:
-        """Read the fields that answered."""
+    def sample(self, t_ns: int) -> Iterable[Sample | Event]:
+        """Read the fields that answered; events are what happened to them."""
+
+
+@runtime_checkable
+class Closing(Protocol):
+    """A sampler that holds something open."""
+
+    def close(self) -> tuple[NotObservable, ...]:
+        """Let go of it; return the fields that answered the probe and yet never had a value."""
 
 
 class SamplerThread:
     """Runs one sampler `hz` times a second until stopped.
 
     A field that does not answer becomes a `not_observable` event; a sampler that breaks leaves a
-    `gap` event and stops.
+    `gap` event and stops. One that holds something open is closed on its thread at the end.
     """
 
     def __init__(
@@ -54,22 +69,30 @@ class SamplerThread:
         self._thread.start()
 
     def stop(self) -> None:
-        """Let the thread end and wait for it."""
+        """Let the thread end and wait for it, but not for ever."""
         self._stop.set()
-        self._thread.join()
+        self._thread.join(STOP_WITHIN_S)
+        if self._thread.is_alive():
+            with suppress(CaptureError):
+                self._event("gap", what=self._sampler.name, reason="it does not answer any more")
 
     def _run(self) -> None:
         with suppress(CaptureError):  # the file failed; whoever puts or closes next is told
             try:
-                self._probe()
+                self._note(self._sampler.probe())
                 self._sample_until_stopped()
             except CaptureError:
                 raise
+            except SamplingStopped as stopped:
+                self._event("gap", what=self._sampler.name, reason=str(stopped))
             except Exception as error:
                 self._event("gap", what=self._sampler.name, reason=repr(error))
+            finally:
+                if isinstance(self._sampler, Closing):
+                    self._note(self._sampler.close())
 
-    def _probe(self) -> None:
-        for missing in self._sampler.probe():
+    def _note(self, fields: Iterable[NotObservable]) -> None:
+        for missing in fields:
             self._event("not_observable", what=missing.what, reason=missing.reason, how=missing.how)
 
     def _sample_until_stopped(self) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from stallscope.profiler.recorder import Recorder
 from stallscope.profiler.spec import DTYPE_BYTES, DeviceSpec
-from stallscope.runner.devices import device_title, known_device
+from stallscope.runner.devices import device_title, table_device
 from stallscope.runner.dtypes import torch_dtype
 from stallscope.runner.job import Job
 from stallscope.runner.machine import device_cache_bytes, device_memory_bytes
@@ -97,7 +97,7 @@ def describe_device(job: Job, device: str, readings: Iterable[Readings]) -> Devi
 
     The best, not the mean: what others on the machine take away only ever lowers a probe.
     """
-    known = known_device(device)
+    known = table_device(device)
     readings = tuple(readings)
     if known is not None or not readings:
         return known

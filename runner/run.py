@@ -44,7 +44,12 @@ def run(
         raise MissingDependency(error.name or "torch", extra="runner") from None
     config = job.scheduler_config(device_memory_bytes(device)[1])
     hooks = replace(hooks or Hooks(), progress=progress)
-    recorder = Recorder(options.capture, clock=hooks.clock, force=options.force)
+    recorder = Recorder(
+        options.capture,
+        clock=hooks.clock,
+        device="cuda:0" if device == "cuda" else device,
+        force=options.force,
+    )
     _record(Session(job, config, recorder, device, hooks))
     return options.capture
 
