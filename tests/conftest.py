@@ -50,6 +50,20 @@ def nsys() -> str:
     return _program("nsys")
 
 
+@pytest.fixture(scope="session")
+def debian_nvml() -> Path:
+    """The folder of Debian's own libnvidia-ml.so.1, on a machine whose driver is not loaded."""
+    given = os.environ.get("STALLSCOPE_DEBIAN_NVML")
+    folders = [Path(given)] if given else sorted(Path("/usr/lib").glob("*-linux-gnu/nvidia/*"))
+    for folder in folders:
+        if (folder / "libnvidia-ml.so.1").is_file():
+            if Path("/proc/driver/nvidia").exists():
+                pytest.skip("the NVIDIA driver is loaded here")
+            return folder
+    absent("libnvidia-ml1", "no folder holds it; see scripts/debian-nvml")
+    raise AssertionError
+
+
 def _program(name: str) -> str:
     found = shutil.which(name)
     if found is None:
