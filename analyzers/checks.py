@@ -127,15 +127,16 @@ def _flag_notes(capture: Capture) -> list[str]:
 
 
 def _unobserved(capture: Capture) -> tuple[NotObservable, ...]:
-    """Repeat what samplers said they cannot read, each once."""
-    seen: dict[str, NotObservable] = {}
+    """Repeat what samplers could not read, each once, and together where the reason is one."""
+    said: dict[str, tuple[str, str]] = {}
     for event in capture.events:
         if event.kind == "not_observable":
-            what = str(event.data["what"])
-            seen[what] = NotObservable(
-                what, str(event.data["reason"]), str(event.data.get("how", ""))
-            )
-    return tuple(seen.values())
+            how = str(event.data.get("how", ""))
+            said[str(event.data["what"])] = (str(event.data["reason"]), how)
+    together: dict[tuple[str, str], list[str]] = {}
+    for what, why in said.items():
+        together.setdefault(why, []).append(what)
+    return tuple(NotObservable(", ".join(what), *why) for why, what in together.items())
 
 
 def check(capture: Capture) -> Checked:

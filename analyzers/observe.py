@@ -117,6 +117,17 @@ def _utilisation(
     return (*found, *bound, *busy(capture, costs, span))
 
 
+def _said(capture: Capture, name: str) -> str:
+    """Repeat in brackets why a counter could not be sampled, if a sampler said so."""
+    reasons = (
+        e.data["reason"]
+        for e in capture.events
+        if e.kind == "not_observable" and e.data["what"] == name
+    )
+    reason = next(reasons, None)
+    return "" if reason is None else f" ({reason})"
+
+
 def _why(capture: Capture) -> dict[str, str]:
     apart = capture.subject.isolated_phases
     if _is_cpu(capture):
@@ -126,10 +137,11 @@ def _why(capture: Capture) -> dict[str, str]:
         sm = "no SM throughput was sampled, and busy time or MFU do not settle it"
         utilisation = "no SM throughput was sampled, and busy time bounds it from above only"
     return {
-        "memory": "no memory samples of the device",
+        "memory": f"no memory samples of the device{_said(capture, 'memory_used_bytes')}",
         "allocation_failures": "nothing recorded says whether an allocation failed",
         "sm": sm,
-        "dram": "no DRAM throughput was sampled, and without model and device there is no MBU",
+        "dram": f"no DRAM throughput was sampled{_said(capture, 'gpm_dram_util')}, and without "
+        "model and device there is no MBU",
         "queue": "neither requests nor queue gauges were recorded",
         "utilisation": utilisation,
         "decode_requests": "no step or request tells decode from prefill",

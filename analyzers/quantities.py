@@ -70,8 +70,9 @@ def device_means(capture: Capture, names: Iterable[str]) -> Mapping[str, float]:
     return {name: statistics.fmean(v) for name, v in values.items()}
 
 
-def _source(name: str) -> str:
-    return f"mean of {name} samples"
+def _source(capture: Capture, name: str) -> str:
+    devices = sorted({sample.device for sample in samples_of(capture, name)})
+    return f"mean of {name} samples of {', '.join(devices)}"
 
 
 def observe(capture: Capture, name: str, quantity: Quantity) -> tuple[Measure, ...]:
@@ -82,20 +83,26 @@ def observe(capture: Capture, name: str, quantity: Quantity) -> tuple[Measure, .
     value = next((n for n in quantity.values if n in means), None)
     if value == "dcgm_dram_active":
         scaled = min(1.0, means[value] / DCGM_DRAM_PEAK)
-        source = f"{_source(value)} ({means[value]:.3f}) ÷ its practical peak {DCGM_DRAM_PEAK}"
+        source = (
+            f"{_source(capture, value)} ({means[value]:.3f}) ÷ its practical peak {DCGM_DRAM_PEAK}"
+        )
         found.append(Measure(name, scaled, "fraction", "derived", source))
     elif value is not None:
-        found.append(Measure(name, means[value], "fraction", "measured", _source(value)))
+        found.append(Measure(name, means[value], "fraction", "measured", _source(capture, value)))
     lower = max(
         (n for n in quantity.lower_bounds if n in means), key=means.__getitem__, default=None
     )
     if lower is not None:
-        found.append(Measure(name, means[lower], "fraction", "bound", _source(lower), side="lower"))
+        found.append(
+            Measure(name, means[lower], "fraction", "bound", _source(capture, lower), side="lower")
+        )
     upper = min(
         (n for n in quantity.upper_bounds if n in means), key=means.__getitem__, default=None
     )
     if upper is not None:
-        found.append(Measure(name, means[upper], "fraction", "bound", _source(upper), side="upper"))
+        found.append(
+            Measure(name, means[upper], "fraction", "bound", _source(capture, upper), side="upper")
+        )
     return tuple(found)
 
 

@@ -14,6 +14,7 @@ from stallscope.analyzers.measures import MEASURES
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.app import app
 from stallscope.profiler.capture_schema import TABLES
+from stallscope.profiler.nvml import pcie, sampler
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
@@ -36,6 +37,12 @@ def test_measure_names_are_the_closed_list() -> None:
     section = page("docs/metrics.md").split("## Measure names")[1]
     rows = re.findall(r"^\| `(\w+)` \| (\S+) \| (.+) \|$", section, re.M)
     assert rows == [(name, unit, meaning) for name, (unit, meaning) in MEASURES.items()]
+
+
+def test_gpu_counters_are_those_that_are_sampled() -> None:
+    section = page("docs/metrics.md").split("## GPU counters")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)` \| (\S+) \| .+ \|$", section, re.M)
+    assert rows == [*sampler.UNITS.items(), *pcie.UNITS.items()]
 
 
 def test_every_threshold_is_explained_with_its_default() -> None:

@@ -1,1 +1,1 @@
-"""What NVIDIA's management library says of a GPU while a run goes on; nothing here sets anything."""
+"""What NVIDIA's management library (NVML) says of a GPU; nothing here changes its state."""

@@ -52,7 +52,7 @@ def cuda_index(name: str) -> int:
 
 
 def find_device(nvml: Any, name: str, environment: Mapping[str, str] = os.environ) -> NvmlDevice:
-    """Find the device that CUDA would call `name`. Raises Unavailable, or ValueError for the name."""
+    """Find the device that CUDA would call `name`. Raises Unavailable, or ValueError."""
     index = cuda_index(name)
     try:
         driver = int(nvml.nvmlSystemGetDriverVersion().split(".")[0])

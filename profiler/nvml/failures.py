@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 # nvmlReturn_t; the binding raises them as NVMLError with this value.
+UNINITIALIZED = 1
 NOT_SUPPORTED = 3
 NO_PERMISSION = 4
 DRIVER_NOT_LOADED = 9
@@ -17,6 +18,8 @@ UNKNOWN = 999
 
 # After these a device answers nothing until it is reset.
 LOST = frozenset({GPU_IS_LOST, RESET_REQUIRED})
+# Nor after these, where every counter returns them.
+GONE = frozenset({UNINITIALIZED, DRIVER_NOT_LOADED, VERSION_MISMATCH, UNKNOWN})
 
 _IN_CONTAINER = (
     "in a container: start it with --gpus all, and with utility in NVIDIA_DRIVER_CAPABILITIES"

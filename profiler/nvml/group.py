@@ -7,7 +7,7 @@ from typing import Any
 
 from stallscope.profiler.capture import DeviceSample, Event
 from stallscope.profiler.evidence import NotObservable
-from stallscope.profiler.nvml.failures import LOST, code_of, translated
+from stallscope.profiler.nvml.failures import GONE, LOST, code_of, translated
 from stallscope.profiler.nvml.readings import Choice, Reading, probe_choice
 from stallscope.profiler.samplers import SamplingStopped
 
@@ -38,23 +38,35 @@ class ReadingGroup:
         return missing
 
     def sample(self, t_ns: int) -> Iterator[DeviceSample | Event]:
-        """Read all; one that fails leaves a `gap` event, once until it answers again.
+        """Read all; what fails leaves a `gap` event, once until it answers again.
 
-        Raises SamplingStopped where the GPU is lost or nothing answers.
+        Raises SamplingStopped where the GPU is lost, or NVML itself.
         """
+        failed: dict[Reading, Exception] = {}
         for reading in self._readings:
             try:
                 yield from reading.samples(t_ns, self._units)
-                self._failing.discard(reading)
             except self._nvml.NVMLError as error:
-                yield from self._gap(t_ns, reading, error)
+                failed[reading] = error
+                if code_of(error) in LOST:
+                    break
+        self._stop_where_lost(failed)
+        yield from _gaps(t_ns, {r: e for r, e in failed.items() if r not in self._failing})
+        self._failing = set(failed)
 
-    def _gap(self, t_ns: int, reading: Reading, error: Exception) -> Iterator[Event]:
-        known = reading in self._failing
-        self._failing.add(reading)
-        reason = translated(error).reason
-        if code_of(error) in LOST or len(self._failing) == len(self._readings):
-            raise SamplingStopped(reason)
-        if not known:
-            what = f"{', '.join(reading.names)} of {reading.device}"
-            yield Event(t_ns, "gap", None, {"what": what, "reason": reason})
+    def _stop_where_lost(self, failed: Mapping[Reading, Exception]) -> None:
+        all_failed = len(failed) == len(self._readings)
+        for error in failed.values():
+            code = code_of(error)
+            if code in LOST or (all_failed and code in GONE):
+                raise SamplingStopped(translated(error).reason)
+
+
+def _gaps(t_ns: int, failed: Mapping[Reading, Exception]) -> Iterator[Event]:
+    """Say what began to fail, in one event where the reason is one."""
+    names: dict[tuple[str, str], list[str]] = {}
+    for reading, error in failed.items():
+        names.setdefault((reading.device, translated(error).reason), []).extend(reading.names)
+    for (device, reason), what in names.items():
+        data = {"what": f"{', '.join(what)} of {device}", "reason": reason}
+        yield Event(t_ns, "gap", None, data)

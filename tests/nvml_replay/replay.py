@@ -16,7 +16,7 @@ from stallscope.profiler.capture_file import read_capture
 
 HERE = Path(__file__).parent
 LIBRARY = "libnvidia-ml.so.1"
-# What the binding can call without changing anything, besides all that has Get or Query in its name.
+# What changes nothing, besides all that has Get or Query in its name.
 HARMLESS = {
     *("nvmlInitWithFlags", "nvmlShutdown", "nvmlErrorString", "nvmlGpmSampleAlloc"),
     *("nvmlGpmSampleFree", "nvmlDeviceIsMigDeviceHandle", "nvmlDeviceOnSameBoard"),
@@ -35,8 +35,9 @@ def wait_until(second):
 RECORD = """
 with stallscope.Recorder(path, device={device!r}, sample_hz={hz}, force=True) as recorder:
     recorder.set_meta("start_ns", start)
-    wait_until(0.3)
+    time.sleep(0.3)
 {body}
+    time.sleep(0.4)
     wait_until({seconds})
 """
 
@@ -87,13 +88,14 @@ class Replay:
         scenario: str,
         *,
         body: str = "    pass",
-        seconds: float = 0.8,
+        seconds: float = 0.0,
         hz: float = 10,
         device: str = "cuda:0",
         more: str = "",
         env: dict[str, str] | None = None,
     ) -> Capture:
-        """Record with a Recorder on a scenario; `body` runs 0.3 s after its start."""
+        """Record with a Recorder on a scenario; `body` runs 0.3 s after its start,
+        and the recording lasts 0.7 s at least."""
         path = self.folder / "run.sqlite"
         record = RECORD.format(device=device, hz=hz, body=body, seconds=seconds)
         done = self.run(f"path = {str(path)!r}\n{record}", scenario, more=more, env=env)

@@ -166,3 +166,16 @@ def test_what_samplers_could_not_read_is_repeated_once() -> None:
     rows = [event("not_observable", i, what="PSI", reason="no kernel support") for i in range(2)]
     (found,) = check(with_events(*rows)).not_observable
     assert (found.what, found.reason, found.how) == ("PSI", "no kernel support", "")
+
+
+def test_fields_that_are_missing_for_one_reason_are_one_line() -> None:
+    rows = [
+        event("not_observable", 0, what="power_mw", reason="no driver", how="load it"),
+        event("not_observable", 0, what="PSI", reason="no kernel support", how="load it"),
+        event("not_observable", 0, what="energy_mj", reason="no driver", how="load it"),
+    ]
+    found = check(with_events(*rows)).not_observable
+    assert [(f.what, f.reason) for f in found] == [
+        ("power_mw, energy_mj", "no driver"),
+        ("PSI", "no kernel support"),
+    ]

@@ -29,7 +29,7 @@ def test_the_best_value_source_is_used_and_named() -> None:
     rows = (*samples("nsys_sm_issue", 0.5), *samples("ncu_sm_throughput", 0.2, 0.4))
     (found,) = observe(Capture(device_samples=rows), "sm_throughput", SM_THROUGHPUT)
     assert (found.value, found.provenance, found.side) == (pytest.approx(0.3), "measured", None)
-    assert found.source == "mean of ncu_sm_throughput samples"
+    assert found.source == "mean of ncu_sm_throughput samples of gpu0"
 
 
 def test_bounds_are_the_tightest() -> None:

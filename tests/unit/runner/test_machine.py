@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from stallscope.runner.machine import host_memory_bytes, last_level_cache_bytes
 
 
