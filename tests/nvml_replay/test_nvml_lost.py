@@ -7,6 +7,7 @@ from replay import Replay, values
 
 from stallscope.analyzers.diagnose import diagnose
 from stallscope.profiler.capture import Capture
+from stallscope.profiler.capture_file import read_capture
 
 # The subject: one step every 20 ms until 1.6 s.
 LOOP = """
@@ -33,8 +34,9 @@ def test_a_lost_gpu_leaves_a_gap_and_the_loop_alone(replay: Replay, code: int, r
     times_s = [seconds(capture, s.t_ns) for s in capture.device_samples if s.name == "power_mw"]
     assert times_s
     assert max(times_s) < 1.05
-    assert gaps(capture)[0] == ("NVML cuda:0", f"NVML returned {reason}")
-    assert {what for what, _ in gaps(capture)} <= {"NVML cuda:0", "NVML PCIe cuda:0"}
+    # A reading that it overtakes midway may name single counters first.
+    assert ("NVML cuda:0", f"NVML returned {reason}") in gaps(capture)
+    assert {why for _, why in gaps(capture)} == {f"NVML returned {reason}"}
     # 1 s or so of the loop came after it
     assert max(seconds(capture, step.end_ns) for step in capture.steps) >= 1.6
     assert capture.cut is None
@@ -43,14 +45,14 @@ def test_a_lost_gpu_leaves_a_gap_and_the_loop_alone(replay: Replay, code: int, r
 
 
 def test_a_counter_that_fails_for_a_while_is_one_gap_and_comes_back(replay: Replay) -> None:
-    more = "0.5 gpu0 temperature error 10\n1.2 gpu0 temperature 60\n"
-    capture = replay.record("h100", seconds=1.8, more=more)
+    more = "1 gpu0 temperature error 10\n2 gpu0 temperature 60\n"
+    capture = replay.record("h100", seconds=2.8, more=more)
     assert gaps(capture) == [
         ("temperature_c of cuda:0 NVIDIA H100 80GB HBM3", "NVML returned Timeout")
     ]
-    assert set(values(capture, "temperature_c")) >= {60}
-    dark_s = [seconds(capture, s.t_ns) for s in capture.device_samples if s.name == "temperature_c"]
-    assert not [t_s for t_s in dark_s if 0.6 < t_s < 1.1]
+    assert set(values(capture, "temperature_c")) == {58, 60}
+    seen_s = [seconds(capture, s.t_ns) for s in capture.device_samples if s.name == "temperature_c"]
+    assert not [t_s for t_s in seen_s if 1.1 < t_s < 1.9]
     assert len(values(capture, "power_mw")) > len(values(capture, "temperature_c"))
 
 
@@ -67,3 +69,6 @@ os._exit(0)
     done = replay.run(program, "a100", more="0.8 gpu0 hang 60\n")
     assert done.stderr == ""
     assert 5 <= int(done.stdout) <= 11  # 5 s for each of two threads
+    capture = read_capture(replay.folder / "run.sqlite")
+    assert ("NVML cuda:0", "it does not answer any more") in gaps(capture)
+    assert values(capture, "power_mw")
