@@ -67,7 +67,9 @@ def test_each_phase_gets_the_values_of_its_own_stretch() -> None:
     assert missing(found) == {}
     (dram,) = [m for m in found.measures if m.name == "dram_throughput_decode"]
     assert (dram.unit, dram.provenance) == ("fraction", "measured")
-    assert dram.source == "mean of gpm_dram_util samples within decode stretches of 2 s or more"
+    assert dram.source == (
+        "mean of gpm_dram_util samples of gpu0 within decode stretches of 2 s or more"
+    )
 
 
 def test_the_bandwidth_rule_is_about_decode_and_says_so() -> None:
