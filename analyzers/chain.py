@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from stallscope.analyzers.judge import Judgement
 from stallscope.analyzers.result import Link
+from stallscope.analyzers.step.limit import compute_phase
 from stallscope.profiler.evidence import Measure
 
 
@@ -70,11 +71,12 @@ def _bandwidth(found: Mapping[str, Measure]) -> list[Link]:
     ]
 
 
-def _compute(found: Mapping[str, Measure], queues: bool) -> list[Link]:
+def _compute(found: Mapping[str, Measure], phase: str, queues: bool) -> list[Link]:
     work = "prompts bring many tokens per step"
-    links = [
-        _link(found, work, "arithmetic sets the step time", "intensity_prefill", "mfu_prefill")
-    ]
+    if phase == "decode":
+        work = "a large batch brings many tokens per step"
+    evidence = (f"intensity_{phase}", "ridge", f"mfu_{phase}")
+    links = [_link(found, work, "arithmetic sets the step time", *evidence)]
     if queues:
         links.append(_link(found, work, "token budget used up; requests queue", "limit_tokens"))
     return links
@@ -102,7 +104,9 @@ def build_chain(judgement: Judgement, measures: tuple[Measure, ...]) -> tuple[Li
     elif judgement.bottleneck == "bandwidth":
         links = _bandwidth(found)
     elif judgement.bottleneck == "compute":
-        links = _compute(found, queues)
+        # What queues for the token budget are prompts, whatever the steps did.
+        phase = "prefill" if queues else compute_phase(judgement.budgets)
+        links = _compute(found, phase, queues)
     elif judgement.bottleneck == "host":
         links = _host(found, queues)
     return tuple(links)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stallscope.analyzers import isolated
-from stallscope.analyzers.step.contention import contention
+from stallscope.analyzers.classes import CLASSES
+from stallscope.analyzers.event_fields import notes as event_notes
+from stallscope.analyzers.event_fields import number, text, whole_events
+from stallscope.analyzers.step.contention import contention_note
 from stallscope.analyzers.step.limit import QUALITY, Decision
-from stallscope.analyzers.words import percent
 from stallscope.profiler.capture import Capture, Event
 from stallscope.profiler.evidence import NotObservable
 
@@ -62,45 +64,37 @@ def _out_of_memory(capture: Capture) -> Decision | None:
         return None
     stage = refused_at(event)
     when = f" while {_STAGES.get(stage, f'in stage {stage}')}" if stage is not None else ""
-    asked = event.data.get("bytes")
-    size = f" ({_size(asked)} asked for)" if asked else ""
+    asked = number(event, "bytes")
+    size = f" ({_size(int(asked))} asked for)" if asked else ""
     return _certain("capacity", f"out of memory{when}{size}")
 
 
 def _reader_findings(capture: Capture) -> tuple[Decision | None, tuple[str, ...]]:
     """Take what a reader found wrong: check events say what, and whether it blocks the verdict."""
     notes, decision = [], None
-    for event in capture.events:
-        if event.kind == "check":
-            sentence = str(event.data["sentence"])
-            notes.append(sentence)
-            if "verdict" in event.data.get("blocks", ()) and decision is None:
-                decision = _certain(str(event.data["class"]), sentence.rstrip("."))
+    for event in whole_events(capture, "check"):
+        sentence, bottleneck = event.data["sentence"], event.data.get("class")
+        notes.append(sentence)
+        blocks = event.data.get("blocks")
+        is_final = isinstance(blocks, list | tuple) and "verdict" in blocks
+        if is_final and bottleneck in CLASSES and decision is None:
+            decision = _certain(bottleneck, sentence.rstrip("."))
     return decision, tuple(notes)
 
 
 def _drift(capture: Capture) -> str:
     """Say by how much each probe moved."""
     seen: dict[str, dict[str, float]] = {}
-    for event in capture.events:
-        if event.kind == "probe" and event.data.get("when") in ("before", "after"):
-            seen.setdefault(event.data["probe"], {})[event.data["when"]] = event.data["value"]
+    for event in whole_events(capture, "probe"):
+        value = number(event, "value")
+        if event.data.get("when") in ("before", "after") and value is not None:
+            seen.setdefault(event.data["probe"], {})[event.data["when"]] = value
     moved = [
         f"{name} {(pair['after'] / pair['before'] - 1) * 100:+.0f} %"
         for name, pair in seen.items()
         if len(pair) == 2 and pair["before"]
     ]
     return f" ({', '.join(moved)})" if moved else ""
-
-
-def _contention_note(capture: Capture) -> list[str]:
-    share = contention(capture)
-    if share is None:
-        return []
-    return [
-        f"Other processes kept {percent(share)} of this machine's cores busy during the run, and "
-        "none was free: step times hold that too. Run again with the machine to itself."
-    ]
 
 
 def _flag_notes(capture: Capture) -> list[str]:
@@ -112,7 +106,7 @@ def _flag_notes(capture: Capture) -> list[str]:
         )
     if "interrupted" in flags:
         notes.append("The run was interrupted before its workload was done.")
-    notes += _contention_note(capture)
+    notes += contention_note(capture)
     for event in capture.events:
         if event.kind == "gap":
             what = event.data.get("what", "a sampler")
@@ -129,10 +123,8 @@ def _flag_notes(capture: Capture) -> list[str]:
 def _unobserved(capture: Capture) -> tuple[NotObservable, ...]:
     """Repeat what samplers could not read, each once, and together where the reason is one."""
     said: dict[str, tuple[str, str]] = {}
-    for event in capture.events:
-        if event.kind == "not_observable":
-            how = str(event.data.get("how", ""))
-            said[str(event.data["what"])] = (str(event.data["reason"]), how)
+    for event in whole_events(capture, "not_observable"):
+        said[event.data["what"]] = (event.data["reason"], text(event, "how") or "")
     together: dict[tuple[str, str], list[str]] = {}
     for what, why in said.items():
         together.setdefault(why, []).append(what)
@@ -150,5 +142,11 @@ def check(capture: Capture) -> Checked:
         reason = "the capture holds no step, request or sample"
         decision = Decision("undetermined", 0.0, 0.0, None, 0.0, QUALITY["measured"], reason)
     warnings = capture.subject.model.warnings if capture.subject.model is not None else ()
-    all_notes = (*notes, *isolated.notes(capture), *_flag_notes(capture), *warnings)
+    all_notes = (
+        *notes,
+        *isolated.notes(capture),
+        *event_notes(capture),
+        *_flag_notes(capture),
+        *warnings,
+    )
     return Checked(decision, all_notes, _unobserved(capture))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 from stallscope.analyzers.checks import refused_allocations, refused_at
@@ -45,9 +46,16 @@ def _info(run: Run) -> CaptureInfo:
     return CaptureInfo(
         sources=tuple(SourceInfo(s.kind, s.path) for s in run.capture.sources),
         cut=cut is not None,
-        duration_s=run.span.duration_ns * 1e-9,
+        duration_s=_duration_s(run),
         cut_note=cut.note if cut else None,
     )
+
+
+def _duration_s(run: Run) -> float | None:
+    """Return the run's length: of its rows, else of its device samples; None for a moment."""
+    times = [s.t_ns for s in run.capture.device_samples]
+    sampled_ns = max(times) - min(times) if times else 0
+    return (run.span.duration_ns or sampled_ns) * 1e-9 or None
 
 
 def diagnose(
@@ -86,7 +94,9 @@ def diagnose(
         thresholds=t,
         goal=goal,
         verdict=verdict,
-        document=document_verdict(verdict.bottleneck, rules, preempts=preempts),
+        document=document_verdict(
+            verdict.bottleneck, rules, preempts=preempts, has_budget=run.missing is None
+        ),
         rules=rules,
         latency=latencies(capture),
         throughput=run.throughput,
@@ -95,7 +105,7 @@ def diagnose(
         kv_table=_kv_table(run),
         kv_life=life_stages(capture),
         measures=measures,
-        remedies=_remedies(run, verdict.bottleneck, replay),
+        remedies=_that_rest_on(measures, _remedies(run, verdict.bottleneck, replay)),
         wont_help=_wont_help(run, verdict.bottleneck),
         not_observable=(
             *run.checked.not_observable,
@@ -104,6 +114,15 @@ def diagnose(
         windows=windows,
         notes=run.checked.notes,
         series=build_series(run.costs, run.cost),
+    )
+
+
+def _that_rest_on(measures: Sequence[Measure], remedies: Sequence[Remedy]) -> tuple[Remedy, ...]:
+    """Keep of each remedy's evidence what this run has."""
+    names = {m.name for m in measures}
+    return tuple(
+        dataclasses.replace(r, evidence=tuple(n for n in r.evidence if n in names))
+        for r in remedies
     )
 
 
@@ -142,6 +161,6 @@ def _kv_table(run: Run) -> tuple[KvRow, ...]:
     if run.cost is None:
         return allocated_rows(run.capture)
     return (
-        *kv_rows(run.cost.spec, run.cost.kv_dtype, DEFAULT_LENGTHS),
+        *kv_rows(run.cost.spec, run.cost.kv_dtype, DEFAULT_LENGTHS, ranks=run.cost.machine.ranks),
         *allocated_rows(run.capture),
     )

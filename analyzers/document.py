@@ -15,41 +15,53 @@ _OTHER_VIEW = {
     "is the largest known part of the step",
     "scheduling": "yet requests queue while KV has room",
 }
+_WITHOUT_BUDGET = "yet the counters and kernels that were seen point to reading memory"
 _NOT_ENOUGH = {
     "undetermined": "the evidence does not settle what limits the run",
     "none": "nothing waits and the engine idles",
 }
 
 
-def _own_rule(rule: RuleResult, preempts: bool) -> str:
+def _other_view(bottleneck: str, has_budget: bool) -> str:
+    is_read = bottleneck == "bandwidth" and not has_budget
+    return _WITHOUT_BUDGET if is_read else _OTHER_VIEW[bottleneck]
+
+
+def _own_rule(rule: RuleResult, preempts: bool, has_budget: bool) -> str:
     """Say why the verdict's own rule is not met."""
     if rule.status != NOT_MET:
         return f"the {rule.id} rule cannot be observed here: {rule.reason}"
     if rule.id != "capacity":
-        return f"the {rule.id} rule is not met ({rule.reason}), {_OTHER_VIEW[rule.id]}"
+        return f"the {rule.id} rule is not met ({rule.reason}), {_other_view(rule.id, has_budget)}"
     if any(m.name == "allocation_failures" and m.value > 0 for m in rule.measures):
         return f"an allocation was refused, but {rule.reason}: it asked for more than was free"
     does = "this engine preempts instead" if preempts else "requests wait for KV room instead"
     return f"no OOM: {does} ({rule.reason})"
 
 
-def _difference(bottleneck: str, rules: Sequence[RuleResult], preempts: bool) -> str:
+def _difference(
+    bottleneck: str, rules: Sequence[RuleResult], *, preempts: bool, has_budget: bool
+) -> str:
     own = by_id(rules, bottleneck) if bottleneck in _CLASS_RULES else None
     others = [r for r in rules if r.status == MET and r.id in _CLASS_RULES and r is not own]
     says = " and ".join(f"the {r.id} rule is met ({r.reason})" for r in others)
     if own is not None and own.status == MET:
         return f"{says} as well, but {bottleneck} binds first"
     if own is not None:
-        return "; ".join(filter(None, (says, _own_rule(own, preempts))))
+        return "; ".join(filter(None, (says, _own_rule(own, preempts, has_budget))))
     if says:
-        return f"{says}, but {_NOT_ENOUGH.get(bottleneck, 'the step budget decides otherwise')}"
+        decides = "the step budget decides" if has_budget else "what else was observed decides"
+        return f"{says}, but {_NOT_ENOUGH.get(bottleneck, f'{decides} otherwise')}"
     return f"the rules know no {bottleneck} class"
 
 
 def document_verdict(
-    bottleneck: str, rules: Sequence[RuleResult], *, preempts: bool
+    bottleneck: str, rules: Sequence[RuleResult], *, preempts: bool, has_budget: bool = True
 ) -> DocumentVerdict:
-    """Sum the rules up in one line; `differs_because` is None where rules and verdict agree."""
+    """Sum the rules up in one line; `differs_because` is None where rules and verdict agree.
+
+    `has_budget` tells whether the verdict could rest on a step budget.
+    """
     classes = tuple(r.id for r in rules if r.status == MET and r.id in _CLASS_RULES)
     is_focus = by_id(rules, "decode-focus").status == MET
     unseen = [r.id for r in rules if r.status not in (MET, NOT_MET)]
@@ -59,9 +71,12 @@ def document_verdict(
     if unseen:
         parts.append(f"not observable: {', '.join(unseen)}")
     agrees = classes == (bottleneck,) or (not classes and bottleneck in ("none", "undetermined"))
+    why = None
+    if not agrees:
+        why = _difference(bottleneck, rules, preempts=preempts, has_budget=has_budget)
     return DocumentVerdict(
         classes=classes,
         advice="decode first" if is_focus else None,
-        differs_because=None if agrees else _difference(bottleneck, rules, preempts),
+        differs_because=why,
         sentence="By the document's rules: " + "; ".join(parts) + ".",
     )

@@ -11,6 +11,7 @@ from stallscope.analyzers.result import RuleResult
 from stallscope.analyzers.rules import UNSEEN, by_id
 from stallscope.analyzers.step.budget import StepCost
 from stallscope.analyzers.step.contention import contention
+from stallscope.analyzers.step.trace import trace_busy
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.evidence import NotObservable
 from stallscope.profiler.spec import Subject
@@ -22,6 +23,9 @@ _HOW = {
     "scheduling": "sample SM throughput (nsys GPU metrics, DCGM) while requests queue",
     "decode-focus": "record prefill and decode as separate steps",
 }
+
+
+_TRACE = "trace a few steps with nsys (cuda, nvtx)"
 
 
 def _of_rules(rules: Sequence[RuleResult], subject: Subject) -> list[NotObservable]:
@@ -46,7 +50,26 @@ def where_to_look(capture: Capture) -> str:
         if contention(capture) is not None:
             return "run again with the machine to itself"
         return "profile a few steps with torch.profiler"
+    if trace_busy(capture) is not None:
+        return "profile the longest kernels with ncu: they run below what the device could do"
     return "trace a few steps with nsys (cuda, nvtx): launch gaps show as an idle device"
+
+
+def _moves(capture: Capture, costs: Sequence[StepCost]) -> list[NotObservable]:
+    """Name the transfers that a budget holds as unknown."""
+    subject, rest = capture.subject, "the time stays in unexplained"
+    if subject.device is None or subject.device.is_cpu:
+        return []
+    found = []
+    is_linked = subject.num_devices == 1 or subject.device.link_bytes_per_s is not None
+    if not is_linked and any("communication" not in c.traced for c in costs):
+        reason = f"{subject.num_devices} devices, and no bandwidth between them is known; {rest}"
+        how = f"give the link's bandwidth with --gpu-file, or {_TRACE}"
+        found.append(NotObservable("communication between devices", reason, how))
+    if subject.engine != "builtin" and any("transfer" not in c.traced for c in costs):
+        reason = f"nothing recorded tells of copies over the host link; {rest}"
+        found.append(NotObservable("transfer over the host link", reason, _TRACE))
+    return found
 
 
 def unobserved(
@@ -64,15 +87,18 @@ def unobserved(
     ]
     if missing is not None:
         found.append(NotObservable("the step budget", missing.reason, missing.how))
-    if costs and not is_cpu and not capture.kernels:
+    is_traced = bool(costs) and all("host" in c.traced for c in costs)
+    if costs and not is_cpu and not is_traced:
         found.append(
             NotObservable(
                 "launch gaps inside the forward call",
-                "no kernel trace; they stay in unexplained",
-                "trace a few steps with nsys (cuda, nvtx)",
+                "no kernel trace says when no kernel ran; they stay in unexplained",
+                _TRACE,
             )
         )
-    if costs and all(c.step.host_ns is None for c in costs):
+    if missing is None:
+        found += _moves(capture, costs)
+    if costs and not is_traced and all(c.step.host_ns is None for c in costs):
         found.append(
             NotObservable(
                 "host time inside a step",

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stallscope.analyzers.cost.arithmetic import kv_bytes_per_token
-from stallscope.analyzers.cost.roofline import CostModel
+from stallscope.analyzers.cost.roofline import CostModel, kv_bytes_on_rank
 from stallscope.analyzers.load.admission import LIMIT_CLASS, Admission, observe_admission
 from stallscope.analyzers.load.demand import (
     Demand,
@@ -16,8 +15,9 @@ from stallscope.analyzers.load.demand import (
     observe_demand,
 )
 from stallscope.analyzers.result import PhaseBudget
+from stallscope.analyzers.step.agreement import with_counters
 from stallscope.analyzers.step.budget import StepCost, overall, phase_budgets
-from stallscope.analyzers.step.clocks import clock_ratios, slow_clocks_explain
+from stallscope.analyzers.step.clocks import clock_ratios, slow_clocks
 from stallscope.analyzers.step.contention import with_contention
 from stallscope.analyzers.step.indicators import limit_without_budget
 from stallscope.analyzers.step.limit import QUALITY, Decision, limit_of_budget
@@ -79,11 +79,8 @@ def step_decision(
         return limit_without_budget(capture, t, missing)
     decision = limit_of_budget(budget, t)
     ratio = clock_ratios(capture)
-    if ratio is not None and slow_clocks_explain(budget, ratio, t):
-        reason = f"clocks ran at {percent(ratio.sm)} (SM) and {percent(ratio.memory)} (memory) "
-        reason += "of nominal"
-        return Decision("device", decision.share, 0.0, decision.bottleneck, 0.0, 0.7, reason)
-    return with_contention(decision, capture)
+    slow = slow_clocks(budget, ratio, decision, t) if ratio is not None else None
+    return slow or with_contention(decision, capture)
 
 
 def _none(demand: Demand, t: Thresholds) -> Decision:
@@ -122,9 +119,12 @@ def judge(
     elif load in ("idle", "underloaded"):
         decision = _none(demand, t)
     elif load == "overloaded":
-        per_token = kv_bytes_per_token(cost.spec, cost.kv_dtype) if cost is not None else None
+        per_token = kv_bytes_on_rank(cost) if cost is not None else None
         admission = observe_admission(capture, span, per_token)
         decision = admission_decision(admission)
     else:
-        decision = step_decision(capture, overall(budgets), missing, t)
+        budget = overall(budgets)
+        decision = step_decision(capture, budget, missing, t)
+        if budget is not None and budget.budget:  # else the counters decided already
+            decision = with_counters(decision, capture, t)
     return Judgement(load, decision, demand, admission, budgets)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from stallscope.analyzers.cost.arithmetic import kv_bytes_per_token, kv_tokens
+from stallscope.analyzers.event_fields import lacking, number
 from stallscope.analyzers.result import KvRow, LifeStage
-from stallscope.profiler.capture import Capture
+from stallscope.profiler.capture import Capture, Event
 from stallscope.profiler.spec import ModelSpec
 
 DEFAULT_LENGTHS = (512, 1024, 2048, 4096)
@@ -19,11 +19,18 @@ _STAGES = {
 }
 
 
-def kv_rows(spec: ModelSpec, kv_dtype: str, lengths: Sequence[int]) -> tuple[KvRow, ...]:
-    """Compute the cache's size at each length by the formula of section 3.2."""
+def of_all_devices(ranks: int) -> str:
+    """Say of a size that it is the whole model's, where several devices share that."""
+    return "" if ranks == 1 else f", over all {ranks} devices"
+
+
+def kv_rows(
+    spec: ModelSpec, kv_dtype: str, lengths: Sequence[int], *, ranks: int = 1
+) -> tuple[KvRow, ...]:
+    """Compute the whole cache's size at each length by the formula of section 3.2."""
     per_token = kv_bytes_per_token(spec, kv_dtype)
     tokens = "tokens" if spec.sliding_window is None else f"min(tokens, {spec.sliding_window})"
-    source = f"formula: 2 · layers · KV heads · head_dim · bytes · {tokens}"
+    source = f"formula: 2 · layers · KV heads · head_dim · bytes · {tokens}" + of_all_devices(ranks)
     return tuple(KvRow(n, kv_tokens(spec, n) * per_token, "derived", source) for n in lengths)
 
 
@@ -33,12 +40,13 @@ def allocated_rows(capture: Capture) -> tuple[KvRow, ...]:
     now: dict[int, tuple[int, int]] = {}  # the tokens that the request's blocks reach, bytes held
     grown: dict[int, list[tuple[int, int]]] = {}
     for event in capture.events:
-        if event.request is None or block_size is None:
+        if event.request is None or block_size is None or lacking(event):
             continue
         tokens, size = now.get(event.request, (0, 0))
         if event.kind == "kv_free":
             # A sliding window gives back the first blocks only; what remains is no shorter.
-            size -= event.data["bytes"]
+            freed = number(event, "bytes")
+            size = 0 if freed is None else size - int(freed)
             now[event.request] = (tokens, size) if size > 0 else (0, 0)
         elif event.kind == "kv_alloc":
             tokens += event.data["blocks"] * block_size
@@ -50,11 +58,16 @@ def allocated_rows(capture: Capture) -> tuple[KvRow, ...]:
     return tuple(KvRow(n, size, "measured", source) for n, size in sorted(chosen))
 
 
-def _tokens(data: Mapping[str, Any], block_size: int | None) -> int | None:
-    if "tokens" in data:
-        return int(data["tokens"])
-    blocks = data.get("blocks")
+def _tokens(event: Event, block_size: int | None) -> int | None:
+    tokens, blocks = number(event, "tokens"), number(event, "blocks")
+    if tokens is not None:
+        return int(tokens)
     return None if blocks is None or block_size is None else int(blocks) * block_size
+
+
+def _bytes(event: Event) -> int | None:
+    size = number(event, "bytes")
+    return None if size is None else int(size)
 
 
 def _sum(counts: Iterable[int | None]) -> int | None:
@@ -70,9 +83,9 @@ def life_stages(capture: Capture) -> tuple[LifeStage, ...]:
     """
     stages = []
     for stage, kind in _STAGES.items():
-        events = [e.data for e in capture.events if e.kind == kind]
+        events = [e for e in capture.events if e.kind == kind]
         if events:
-            tokens = _sum(_tokens(d, capture.subject.block_size) for d in events)
-            size = sum(int(d.get("bytes", 0)) for d in events)
+            tokens = _sum(_tokens(e, capture.subject.block_size) for e in events)
+            size = _sum(_bytes(e) for e in events)
             stages.append(LifeStage(stage, len(events), tokens, size))
     return tuple(stages)

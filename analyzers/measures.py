@@ -8,10 +8,13 @@ from collections.abc import Sequence
 from stallscope.analyzers.cost.arithmetic import ffn_share, kv_bytes_per_token, step_weight_bytes
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.cost.work import mbu, mfu, of_phases, work_of
+from stallscope.analyzers.event_fields import number, whole_events
+from stallscope.analyzers.kv_life import of_all_devices
 from stallscope.analyzers.load.admission import Admission
 from stallscope.analyzers.load.demand import Demand
 from stallscope.analyzers.phase_counters import PHASES, phase_measures
 from stallscope.analyzers.step.budget import StepCost
+from stallscope.analyzers.step.origins import origin_of_host
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.evidence import Measure
 
@@ -132,13 +135,14 @@ def _kv_bytes(capture: Capture, costs: Sequence[StepCost], cost: CostModel | Non
     if cost is not None:
         per_token = kv_bytes_per_token(cost.spec, cost.kv_dtype)
         source = "2 · layers · KV heads · head_dim · bytes"
-        found.append(measure("kv_bytes_per_token", per_token, "estimated", source))
-    pool = next((e.data for e in capture.events if e.kind == "kv_pool"), None)
-    if pool and pool.get("tokens"):
+        source += of_all_devices(cost.machine.ranks)
+        found.append(measure("kv_bytes_per_token", per_token, "derived", source))
+    pool = next((e.data for e in whole_events(capture, "kv_pool")), None)
+    if pool and pool["tokens"]:
         source = "bytes of the KV pool's tensors ÷ tokens they hold"
         value = pool["bytes"] / pool["tokens"]
         found.append(measure("kv_bytes_per_token_allocated", value, "measured", source))
-    read = [e.data["bytes"] for e in capture.events if e.kind == "kv_read"]
+    read = [e.data["bytes"] for e in whole_events(capture, "kv_read")]
     decode = of_phases(costs, "decode")
     work = work_of(decode, cost) if cost is not None else None
     name = "kv_read_bytes_per_decode_step"
@@ -198,10 +202,10 @@ def stream_measure(capture: Capture, costs: Sequence[StepCost], cost: CostModel)
 def probe_measures(capture: Capture) -> list[Measure]:
     """What the run's own probes reached."""
     found = []
-    for event in capture.events:
-        if event.kind == "probe" and event.data.get("probe") in ("stream", "gemm"):
-            data = event.data
-            size = f"{data['buffer_bytes'] / 2**20:.0f} MiB" if "buffer_bytes" in data else ""
+    for event in whole_events(capture, "probe"):
+        if event.data["probe"] in ("stream", "gemm"):
+            data, buffer = event.data, number(event, "buffer_bytes")
+            size = f"{buffer / 2**20:.0f} MiB" if buffer is not None else ""
             detail = size or f"{data.get('dtype', '')} N={data.get('n', '')}"
             name = "probe_bandwidth" if data["probe"] == "stream" else "probe_flops"
             when = data["when"]
@@ -212,12 +216,15 @@ def probe_measures(capture: Capture) -> list[Measure]:
 
 
 def host_measure(costs: Sequence[StepCost]) -> list[Measure]:
-    """Mean host time of a step, where the forward call was marked."""
-    known = [c for c in costs if c.step.host_ns is not None]
-    if not known:
+    """Mean host time of a step: a lower bound where the forward call was not marked."""
+    if not costs:
         return []
-    value = math.fsum(c.host_s for c in known) / len(known)
-    return [measure("host_per_step", value, "measured", "step time outside the forward call")]
+    provenance, source = origin_of_host(costs)
+    value = math.fsum(c.host_s for c in costs) / len(costs)
+    if provenance != "bound":
+        return [measure("host_per_step", value, provenance, source)]
+    # No gap seen and nothing marked: a bound of 0 says nothing.
+    return [Measure("host_per_step", value, "s", "bound", source, "lower")] if value else []
 
 
 def all_measures(

@@ -14,6 +14,7 @@ from stallscope.analyzers.quantities import (
     DRAM_THROUGHPUT,
     GPU_BUSY,
     SM_THROUGHPUT,
+    is_impossible,
     observe,
     samples_of,
 )
@@ -55,9 +56,12 @@ def _host_memory(capture: Capture) -> Measure | None:
 
 
 def allocation_failures(capture: Capture) -> Measure | None:
-    """Count refused allocations; only where steps were recorded can there be said to be none."""
+    """Count refused allocations; none can be said of a run whose steps and end were recorded.
+
+    What the kernel kills for memory leaves no event, only a capture that was cut.
+    """
     failures = refused_allocations(capture)
-    if not failures and not capture.steps:
+    if not failures and (not capture.steps or capture.cut is not None):
         return None
     value = float(len(failures))
     return Measure("allocation_failures", value, "count", "measured", "oom and error events")
@@ -136,9 +140,12 @@ def _why(capture: Capture) -> dict[str, str]:
     else:
         sm = "no SM throughput was sampled, and busy time or MFU do not settle it"
         utilisation = "no SM throughput was sampled, and busy time bounds it from above only"
+    failures = "nothing recorded says whether an allocation failed"
+    if capture.cut is not None:
+        failures = "the capture was cut: a process that is killed for memory leaves no event"
     return {
         "memory": f"no memory samples of the device{_said(capture, 'memory_used_bytes')}",
-        "allocation_failures": "nothing recorded says whether an allocation failed",
+        "allocation_failures": failures,
         "sm": sm,
         "dram": f"no DRAM throughput was sampled{_said(capture, 'gpm_dram_util')}, and without "
         "model and device there is no MBU",
@@ -152,6 +159,18 @@ def _why(capture: Capture) -> dict[str, str]:
             else {}
         ),
     }
+
+
+def _impossible(measures: Sequence[Measure]) -> str | None:
+    """Say why a bound of more than all is not believed."""
+    wrong = next((m for m in measures if is_impossible(m)), None)
+    if wrong is None:
+        return None
+    what = "bytes" if wrong.name.startswith("mbu") else "FLOPs"
+    return (
+        f"{wrong.name} ≥ {wrong.value:.3f} is more than the device can do: the count of {what} is "
+        "wrong (check dtype, model and device)"
+    )
 
 
 def _queue(demand: Demand) -> Measure | None:
@@ -174,17 +193,19 @@ def rule_evidence(
     # In isolated phases decode's share is what the repeating made it.
     is_load = not capture.subject.isolated_phases
     engine = decode_share.from_engine(costs, cost) if is_load else None
+    sm, used = _sm(capture, costs, cost), _utilisation(capture, costs, cost, span)
+    wrong = {"sm": _impossible(sm), "dram": _impossible(dram), "utilisation": _impossible(used)}
     has_pool = any(c.step.kv_total_bytes for c in costs)
     return RuleEvidence(
         memory=memory_fraction(capture),
         allocation_failures=allocation_failures(capture),
         memory_note="the KV pool is pre-allocated by the engine" if has_pool else None,
-        sm=_sm(capture, costs, cost),
+        sm=sm,
         dram=dram,
         dram_is_decode=is_decode,
         queue_share=_queue(demand),
-        utilisation=_utilisation(capture, costs, cost, span),
+        utilisation=used,
         decode_requests=decode_share.from_requests(capture, costs) if is_load else None,
         decode_engine=decode_share.engine_measures(engine) if engine is not None else (),
-        why=_why(capture),
+        why=_why(capture) | {what: reason for what, reason in wrong.items() if reason},
     )

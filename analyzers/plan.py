@@ -290,6 +290,22 @@ def _notes(options: PlanOptions, memory: MemoryMap, cost: CostModel | None) -> t
     return tuple(notes)
 
 
+def _unpredicted(
+    options: PlanOptions, memory: MemoryMap, cost: CostModel | None
+) -> tuple[NotObservable, ...]:
+    """Say which predictions a priced plan cannot make."""
+    if cost is None:
+        return ()
+    if memory.max_concurrency == 0:
+        reason = "not one request fits beside the weights and activations"
+        how = "plan more devices (--gpus), smaller weights (--dtype) or shorter requests"
+        return (NotObservable("TTFT, TPOT and throughput", reason, how),)
+    if options.output_tokens == 1:
+        reason = "a single output token has no time between tokens"
+        return (NotObservable("TPOT", reason, "plan --output-tokens 2 or more"),)
+    return ()
+
+
 def plan(options: PlanOptions) -> Plan:
     """Plan a model on a device; without a device only memory, KV and FLOP/byte counts."""
     subject = _subject(options)
@@ -309,12 +325,17 @@ def plan(options: PlanOptions) -> Plan:
         parameters=num_parameters(options.model),
         ffn_share=ffn_share(options.model),
         memory=memory,
-        kv_table=kv_rows(options.model, subject.kv_dtype or "", options.kv_lengths),
+        kv_table=kv_rows(
+            options.model,
+            subject.kv_dtype or "",
+            options.kv_lengths,
+            ranks=options.num_devices,
+        ),
         ridge=machine.peak_flops / machine.bytes_per_s if machine is not None else None,
         phases=tuple(_phase(p, what, s, subject, cost) for p, what, s in shapes),
         operators=tuple(row for p, _, s in shapes for row in _operators(p, s, subject, cost)),
         notes=_notes(options, memory, cost),
-        not_observable=missing,
+        not_observable=(*missing, *_unpredicted(options, memory, cost)),
         **predictions,
     )
 

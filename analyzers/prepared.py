@@ -11,6 +11,7 @@ from stallscope.analyzers.load.demand import Span, run_span
 from stallscope.analyzers.load.latency import throughput
 from stallscope.analyzers.result import Throughput
 from stallscope.analyzers.step.budget import StepCost, cost_steps, measured_steps
+from stallscope.analyzers.step.trace import with_trace
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.profiler.capture import Capture
 
@@ -38,7 +39,7 @@ def prepare(capture: Capture, thresholds: Thresholds) -> Run:
     """Work out what every later step needs."""
     model = build_cost_model(capture)
     cost = model if isinstance(model, CostModel) else None
-    costs = cost_steps(measured_steps(capture), cost)
+    costs = with_trace(cost_steps(measured_steps(capture), cost), capture)
     missing = model if isinstance(model, NoCostModel) else None
     if cost is not None and not costs:
         missing = NoCostModel("no step was recorded", "record steps, or trace a few with nsys")

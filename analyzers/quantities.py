@@ -106,9 +106,14 @@ def observe(capture: Capture, name: str, quantity: Quantity) -> tuple[Measure, .
     return tuple(found)
 
 
+def is_impossible(measure: Measure) -> bool:
+    """Tell whether a lower bound claims more than all: its model of the work is wrong."""
+    return measure.side == "lower" and measure.value > 1.0
+
+
 def is_above(measures: Iterable[Measure], line: float) -> tuple[bool | None, Measure | None]:
     """Tell whether a quantity is above a line, and by which measure; None when none can say."""
-    measures = tuple(measures)
+    measures = tuple(m for m in measures if not is_impossible(m))
     for m in measures:
         if m.side is None:
             return m.value > line, m
@@ -122,7 +127,7 @@ def is_above(measures: Iterable[Measure], line: float) -> tuple[bool | None, Mea
 
 def is_below(measures: Iterable[Measure], line: float) -> tuple[bool | None, Measure | None]:
     """Tell whether a quantity is below a line, and by which measure; None when none can say."""
-    measures = tuple(measures)
+    measures = tuple(m for m in measures if not is_impossible(m))
     for m in measures:
         if m.side is None:
             return m.value < line, m

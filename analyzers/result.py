@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from stallscope.analyzers.thresholds import Thresholds
-from stallscope.profiler.evidence import Measure, NotObservable, Provenance
+from stallscope.profiler.evidence import BoundSide, Measure, NotObservable, Provenance
 from stallscope.profiler.spec import Subject
 
 
@@ -24,7 +24,7 @@ class CaptureInfo:
 
     sources: tuple[SourceInfo, ...]
     cut: bool
-    duration_s: float
+    duration_s: float | None
     cut_note: str | None = None
 
 
@@ -114,6 +114,7 @@ class BudgetPart:
     share: float
     provenance: Provenance
     source: str
+    side: BoundSide | None = None  # of a bound: the true value is at least this
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +167,7 @@ class LifeStage:
     stage: str  # "initialised", "appended", "read", "freed"
     events: int
     tokens: int | None
-    bytes: int
+    bytes: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,12 +183,16 @@ class Gain:
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """An action, its flag by engine, its gain (None when no model produced one)."""
+    """An action, its flag by engine, its gain (None when no model produced one).
+
+    `evidence` names the measures it rests on.
+    """
 
     action: str
     flag: Mapping[str, str]
     gain: Gain | None
     check: str
+    evidence: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stallscope.analyzers.quantities import is_above, is_below
+from stallscope.analyzers.quantities import is_above, is_below, is_impossible
 from stallscope.analyzers.result import RuleResult
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.analyzers.words import percent
@@ -71,7 +71,8 @@ def _dram_state(evidence: RuleEvidence, t: Thresholds) -> tuple[bool | None, str
     if measure is not None:
         side = "above" if high else "not above"
         return high, f"{_said('DRAM', measure)}, {side} {t.dram_high:.2f}"
-    lower = next((m for m in evidence.dram if m.side == "lower"), None)
+    possible = (m for m in evidence.dram if not is_impossible(m))
+    lower = next((m for m in possible if m.side == "lower"), None)
     if lower is not None and evidence.dram_is_decode:
         most = lower.value * DECODE_TRAFFIC_EXCESS
         if most <= t.dram_high:

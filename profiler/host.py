@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import platform
 
+import psutil  # type: ignore[import-untyped]
+
 from stallscope import __version__
 
 
@@ -14,7 +16,10 @@ def tool_facts() -> dict[str, str]:
 
 
 def host_facts() -> dict[str, str | int | None]:
-    """Return the machine's name, system and number of CPUs."""
+    """Return the machine's name, system and number of CPUs.
+
+    `counted_cpus` are those whose time the system counts: in a container often the whole machine's.
+    """
     return {
         "name": platform.node(),
         "system": platform.system(),
@@ -22,4 +27,12 @@ def host_facts() -> dict[str, str | int | None]:
         "machine": platform.machine(),
         "python": platform.python_version(),
         "cpus": os.cpu_count(),
+        "counted_cpus": _counted_cpus(),
     }
+
+
+def _counted_cpus() -> int | None:
+    try:
+        return len(psutil.cpu_times(percpu=True))
+    except (OSError, psutil.Error):  # a sandbox may hide the figures
+        return None

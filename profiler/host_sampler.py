@@ -87,6 +87,7 @@ class CpuCores:
 class OtherCpuCores:
     """Cores that everything but this process kept busy since the last reading.
 
+    An engine's own worker processes count among the others.
     Time that the hypervisor gave to another machine ("steal") is somebody else's too.
     """
 

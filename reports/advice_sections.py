@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from stallscope.analyzers.result import Diagnosis, Gain, Link, Remedy
 from stallscope.profiler.evidence import Measure
@@ -19,7 +19,8 @@ def chain(diagnosis: Diagnosis) -> Section:
 
 def remedies(diagnosis: Diagnosis) -> Section:
     """Actions in order, with the gain that the cost model computes."""
-    items = tuple(Item(r.action, tuple(_remedy(r))) for r in diagnosis.remedies)
+    known = {measure.name: measure for measure in diagnosis.measures}
+    items = tuple(Item(r.action, tuple(_remedy(r, known))) for r in diagnosis.remedies)
     return Section("What to change", (Items(items, is_numbered=True),))
 
 
@@ -38,19 +39,22 @@ def not_observable(diagnosis: Diagnosis) -> Section:
     return Section("Could not be observed", (Items(items),))
 
 
-def _link(link: Link, known: dict[str, Measure]) -> Item:
-    evidence = [
-        f"{name} {fmt.measure(known[name])}" if name in known else name for name in link.evidence
-    ]
-    details = (f"Evidence: {'; '.join(evidence)}",) if evidence else ()
-    return Item(f"{link.cause} → {link.effect}", details)
+def _link(link: Link, known: Mapping[str, Measure]) -> Item:
+    return Item(f"{link.cause} → {link.effect}", tuple(_evidence(link.evidence, known)))
 
 
-def _remedy(remedy: Remedy) -> Iterator[str]:
+def _evidence(names: Sequence[str], known: Mapping[str, Measure]) -> Iterator[str]:
+    told = [f"{name} {fmt.measure(known[name])}" if name in known else name for name in names]
+    if told:
+        yield f"Evidence: {'; '.join(told)}"
+
+
+def _remedy(remedy: Remedy, known: Mapping[str, Measure]) -> Iterator[str]:
     yield f"Gain: {_gain(remedy.gain)}" if remedy.gain else "Gain: no model computes it"
     if remedy.flag:
         flags = (f"{engine} {flag}" for engine, flag in remedy.flag.items())
         yield f"Flags: {' · '.join(flags)}"
+    yield from _evidence(remedy.evidence, known)
     if remedy.check:
         yield f"Check: {remedy.check}"
 

@@ -7,7 +7,15 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
-from stallscope.analyzers.result import Diagnosis, Gain, PhaseBudget, Remedy, RuleResult, Window
+from stallscope.analyzers.result import (
+    BudgetPart,
+    Diagnosis,
+    Gain,
+    PhaseBudget,
+    Remedy,
+    RuleResult,
+    Window,
+)
 from stallscope.profiler.evidence import Measure
 from stallscope.profiler.spec import Subject
 
@@ -42,7 +50,7 @@ def _report(diagnosis: Diagnosis) -> dict[str, object]:
         "operators": [asdict(row) for row in diagnosis.operators],
         "kv_table": [asdict(row) for row in diagnosis.kv_table],
         "kv_life": [asdict(stage) for stage in diagnosis.kv_life],
-        "measures": [_measure(measure) for measure in diagnosis.measures],
+        "measures": [sided_fields(measure) for measure in diagnosis.measures],
         "remedies": [_remedy(remedy) for remedy in diagnosis.remedies],
         "wont_help": [asdict(fix) for fix in diagnosis.wont_help],
         "not_observable": [asdict(missing) for missing in diagnosis.not_observable],
@@ -85,7 +93,7 @@ def _rule(rule: RuleResult) -> dict[str, object]:
         "text": rule.text,
         "status": rule.status,
         "reason": rule.reason,
-        "measures": [_measure(measure) for measure in rule.measures],
+        "measures": [sided_fields(measure) for measure in rule.measures],
     }
 
 
@@ -96,12 +104,13 @@ def _phase(phase: PhaseBudget) -> dict[str, object]:
         "time_s": phase.time_s,
         "share": phase.share,
         "mean_step_s": phase.mean_step_s,
-        "budget": [asdict(part) for part in phase.budget],
+        "budget": [sided_fields(part) for part in phase.budget],
     }
 
 
-def _measure(measure: Measure) -> dict[str, object]:
-    fields = asdict(measure)
+def sided_fields(number: Measure | BudgetPart) -> dict[str, object]:
+    """Return a number's fields; only a bound has a side."""
+    fields = asdict(number)
     side = fields.pop("side")
     return {**fields, "side": side} if side else fields
 
@@ -112,6 +121,7 @@ def _remedy(remedy: Remedy) -> dict[str, object]:
         "flag": dict(remedy.flag),
         "gain": _gain(remedy.gain) if remedy.gain else None,
         "check": remedy.check,
+        "evidence": remedy.evidence,
     }
 
 

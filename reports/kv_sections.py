@@ -43,11 +43,13 @@ def _size(row: KvRow) -> tuple[str, ...]:
 
 def life(diagnosis: Diagnosis) -> Section:
     """What the run recorded of each stage."""
-    rows = tuple(
-        (s.stage, f"{s.events:,}", _tokens(s), fmt.bytes_size(s.bytes)) for s in diagnosis.kv_life
-    )
+    rows = tuple((s.stage, f"{s.events:,}", _tokens(s), _bytes(s)) for s in diagnosis.kv_life)
     return Section("KV cache life, whole run", (Table(_LIFE, rows),))
 
 
 def _tokens(stage: LifeStage) -> str:
     return fmt.UNKNOWN if stage.tokens is None else f"{stage.tokens:,}"
+
+
+def _bytes(stage: LifeStage) -> str:
+    return fmt.UNKNOWN if stage.bytes is None else fmt.bytes_size(stage.bytes)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 
 from stallscope.analyzers.plan import FLOOR_ERROR, PhasePlan, Plan
-from stallscope.reports.json_report import SCHEMA, dumped, subject_fields
+from stallscope.reports.json_report import SCHEMA, dumped, sided_fields, subject_fields
 from stallscope.reports.markdown import render_sections as markdown_sections
 from stallscope.reports.plan_sections import plan_sections
 from stallscope.reports.terminal import render_sections as terminal_sections
@@ -36,5 +36,6 @@ def _fields(plan: Plan) -> Mapping[str, object]:
 
 def _phase(phase: PhasePlan) -> dict[str, object]:
     fields = asdict(phase) | {"error": None if phase.time_s is None else FLOOR_ERROR}
+    fields["budget"] = [sided_fields(part) for part in phase.budget]
     del fields["phase"]
     return fields

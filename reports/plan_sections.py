@@ -98,11 +98,13 @@ def _memory(memory: MemoryMap, subject: Subject) -> Section:
     if memory.free_bytes is not None:
         rows.append(("free" if memory.free_bytes >= 0 else "too much by", abs(memory.free_bytes)))
     table = Table(_MEMORY, tuple((n, fmt.bytes_size(b), f"{b:,}") for n, b in rows))
-    return Section("Memory of each device", (table, Text(" ".join(_room(memory, subject.device)))))
+    room = " ".join(_room(memory, subject.device, subject.num_devices))
+    return Section("Memory of each device", (table, Text(room)))
 
 
-def _room(memory: MemoryMap, device: DeviceSpec | None) -> Iterator[str]:
-    yield f"KV cache per token: {memory.kv_bytes_per_token:,} bytes."
+def _room(memory: MemoryMap, device: DeviceSpec | None, num_devices: int) -> Iterator[str]:
+    on_each = " on each device" if num_devices > 1 else ""
+    yield f"KV cache per token: {memory.kv_bytes_per_token:,} bytes{on_each}."
     if device is not None and device.memory_bytes and memory.usable_bytes is not None:
         usable, total = fmt.bytes_size(memory.usable_bytes), fmt.bytes_size(device.memory_bytes)
         yield f"Counted on: {usable}, {fmt.rough_percent(MEMORY_FRACTION)} of {total}."

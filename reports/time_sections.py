@@ -112,9 +112,13 @@ def _bars(phase: PhaseBudget) -> Table:
         Column("", "quiet"),
     )
     rows = tuple(_bar_row(part, phase) for part in phase.budget if part.time_s != 0)
-    nothing = ", ".join(part.part for part in phase.budget if part.time_s == 0)
+    empty = [part for part in phase.budget if part.time_s == 0]
+    nothing = ", ".join(part.part for part in empty if part.side is None)
+    unseen = ", ".join(part.part for part in empty if part.side is not None)
     caption = f"{phase.phase}: {fmt.seconds(phase.mean_step_s)} a step"
-    return Table(columns, rows, caption=f"{caption}; nothing in {nothing}" if nothing else caption)
+    caption += f"; nothing in {nothing}" if nothing else ""
+    caption += f"; not observed: {unseen}" if unseen else ""
+    return Table(columns, rows, caption=caption)
 
 
 def _bar_row(part: BudgetPart, phase: PhaseBudget) -> tuple[Cell, ...]:
@@ -123,7 +127,7 @@ def _bar_row(part: BudgetPart, phase: PhaseBudget) -> tuple[Cell, ...]:
         Bar(part.share),
         fmt.percent(part.share),
         fmt.seconds(part.share * phase.mean_step_s),
-        fmt.provenance(part.provenance),
+        fmt.provenance(part.provenance, part.side),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 from stallscope.analyzers.result import CaptureInfo, Diagnosis, RuleResult, Verdict
@@ -67,7 +66,7 @@ def _observed(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
         yield "Observed", subject
     if diagnosis.subject.workload:
         yield "Workload", diagnosis.subject.workload
-    if diagnosis.capture.sources or math.isfinite(diagnosis.capture.duration_s):
+    if diagnosis.capture.sources or diagnosis.capture.duration_s is not None:
         yield "Capture", _capture(diagnosis.capture)
     if diagnosis.capture.cut:
         yield "Cut", diagnosis.capture.cut_note or "the capture was not closed; its end is missing"
@@ -89,8 +88,8 @@ def _subject(subject: Subject) -> Iterator[str]:
 
 def _capture(capture: CaptureInfo) -> str:
     sources = ", ".join(f"{source.path} ({source.kind})" for source in capture.sources)
-    length = fmt.seconds(capture.duration_s)
-    return f"{length} from {sources}" if sources else length
+    length = "" if capture.duration_s is None else fmt.seconds(capture.duration_s)
+    return " from ".join(filter(None, (length, sources)))
 
 
 def _document(diagnosis: Diagnosis) -> Iterator[Block]:

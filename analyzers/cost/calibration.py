@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from stallscope.analyzers.cost.roofline import CostModel, Machine
+from stallscope.analyzers.event_fields import whole_events
 from stallscope.profiler.capture import Capture, Event
 from stallscope.profiler.spec import Subject
 
@@ -26,7 +27,7 @@ class NoCostModel:
 
 
 def _probes(capture: Capture, name: str) -> list[Event]:
-    return [e for e in capture.events if e.kind == "probe" and e.data.get("probe") == name]
+    return [e for e in whole_events(capture, "probe") if e.data["probe"] == name]
 
 
 def linear_times(capture: Capture) -> Mapping[str, tuple[tuple[int, float], ...]]:
@@ -83,6 +84,8 @@ def build_cost_model(capture: Capture) -> CostModel | NoCostModel:
         linear_times=linear_times(capture),
         ranks=subject.num_devices,
         link_bytes_per_s=subject.device.link_bytes_per_s,
+        # Our runner offloads nothing, and a CPU has one memory; of other engines nothing tells.
+        holds_all=subject.device.is_cpu or subject.engine == "builtin",
     )
     kv_dtype = subject.kv_dtype or ("fp16" if subject.dtype in _COMPUTES_IN else subject.dtype)
     return CostModel(subject.model, subject.dtype, kv_dtype, machine)

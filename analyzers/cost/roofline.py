@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from stallscope.analyzers.cost.arithmetic import kv_bytes_per_token
 from stallscope.analyzers.cost.operators import (
     Operator,
     StepShape,
@@ -21,7 +22,8 @@ class Machine:
 
     `linear_times` holds measured seconds of one instance, by group, as (rows, seconds) sorted by
     rows; empty where nothing was measured. `ranks` share the work (tensor parallel);
-    `link_bytes_per_s` connects them.
+    `link_bytes_per_s` connects them. `holds_all` where weights and KV are known to lie in the
+    device's own memory.
     """
 
     peak_flops: float
@@ -30,6 +32,7 @@ class Machine:
     linear_times: Mapping[str, tuple[tuple[int, float], ...]] = field(default_factory=dict)
     ranks: int = 1
     link_bytes_per_s: float | None = None
+    holds_all: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +48,17 @@ class OperatorTime:
 
 @dataclass(frozen=True, slots=True)
 class StepTime:
-    """Seconds of one step by part; the floor of a step is their sum."""
+    """Seconds of one step by part; the floor of a step is their sum.
+
+    The last two say how much of the weights and compute was measured, not computed.
+    """
 
     weights: float
     kv: float
     compute: float
     communication: float
+    probed_weights: float = 0.0
+    probed_compute: float = 0.0
 
     @property
     def floor(self) -> float:
@@ -93,6 +101,20 @@ def operator_time(operator: Operator, machine: Machine, share_of_group: float) -
     return OperatorTime(operator, part, time_s, hidden_s, is_measured=bool(points))
 
 
+@dataclass(frozen=True, slots=True)
+class _Linears:
+    """Seconds of a step's linears by part, and how much of them was measured."""
+
+    weights: float
+    compute: float
+    probed_weights: float
+    probed_compute: float
+
+
+def _sum(times: Iterable[OperatorTime], part: str) -> float:
+    return sum(t.time_s for t in times if t.part == part)
+
+
 @dataclass(frozen=True)
 class CostModel:
     """A model at a dtype on a machine."""
@@ -101,7 +123,7 @@ class CostModel:
     dtype: str
     kv_dtype: str
     machine: Machine
-    _linears: dict[tuple[int, int], tuple[float, float]] = field(
+    _linears: dict[tuple[int, int], _Linears] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
@@ -119,7 +141,7 @@ class CostModel:
 
     def step_time(self, shape: StepShape) -> StepTime:
         """Time a step, by part."""
-        weights, compute = self._linear_parts(shape)
+        linears = self._linear_parts(shape)
         attention = operator_time(
             attention_operator(self.spec, shape, dtype=self.dtype, kv_dtype=self.kv_dtype),
             self.machine,
@@ -127,20 +149,25 @@ class CostModel:
         )
         is_kv = attention.part == "kv"
         return StepTime(
-            weights=weights,
+            weights=linears.weights,
             kv=attention.time_s if is_kv else 0.0,
-            compute=compute + (0.0 if is_kv else attention.time_s),
+            compute=linears.compute + (0.0 if is_kv else attention.time_s),
             communication=self._communication(shape.tokens),
+            probed_weights=linears.probed_weights,
+            probed_compute=linears.probed_compute,
         )
 
-    def _linear_parts(self, shape: StepShape) -> tuple[float, float]:
-        """Seconds of the linears under (weights, compute); a run repeats few row counts."""
+    def _linear_parts(self, shape: StepShape) -> _Linears:
+        """Seconds of the linears by part; a run repeats few row counts."""
         key = (shape.tokens, shape.logit_rows)
         if key not in self._linears:
             times = [t for t in self.operator_times(shape) if t.operator.group != "attention"]
-            self._linears[key] = (
-                sum(t.time_s for t in times if t.part == "weights"),
-                sum(t.time_s for t in times if t.part == "compute"),
+            probed = [t for t in times if t.is_measured]
+            self._linears[key] = _Linears(
+                _sum(times, "weights"),
+                _sum(times, "compute"),
+                _sum(probed, "weights"),
+                _sum(probed, "compute"),
             )
         return self._linears[key]
 
@@ -151,3 +178,9 @@ class CostModel:
             return 0.0
         payload = tokens * self.spec.hidden_size * activation_bytes_per_element(self.dtype)
         return 2 * self.spec.num_layers * 2 * (ranks - 1) / ranks * payload / link
+
+
+def kv_bytes_on_rank(cost: CostModel) -> int:
+    """Return KV bytes per token of one device's pool, as engines gauge it."""
+    ranks = cost.machine.ranks
+    return kv_bytes_per_token(cost.spec, cost.kv_dtype, tensor_parallel=ranks)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from stallscope.analyzers.classes import PARTS
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.result import BudgetPart, PhaseBudget
+from stallscope.analyzers.step.origins import origin
 from stallscope.analyzers.step.shape import step_shape
 from stallscope.profiler.capture import Capture, Step
+from stallscope.profiler.evidence import BoundSide
 
 NS = 1e-9
 
@@ -19,13 +21,17 @@ NS = 1e-9
 class StepCost:
     """A step with its time, the host time that belongs to it, and its floor by part.
 
-    `floor` is None where the cost model or the step's shape is not known.
+    `floor` is None where the cost model or the step's shape is not known; `probed` holds how much
+    of its weights and compute was measured on the machine. `traced` names the parts that a kernel
+    trace measured.
     """
 
     step: Step
     time_s: float
     host_s: float
     floor: dict[str, float] | None
+    probed: Mapping[str, float] = field(default_factory=dict)
+    traced: frozenset[str] = frozenset()
 
     @property
     def unexplained_s(self) -> float | None:
@@ -60,7 +66,7 @@ def cost_steps(steps: Sequence[Step], cost: CostModel | None) -> tuple[StepCost,
     for step in steps:
         gap_s = _gap_before(previous, step)
         shape = step_shape(step, cost.spec.sliding_window) if cost is not None else None
-        floor = None
+        floor, probed = None, {}
         if cost is not None and shape is not None:
             time = cost.step_time(shape)
             floor = {
@@ -70,8 +76,10 @@ def cost_steps(steps: Sequence[Step], cost: CostModel | None) -> tuple[StepCost,
                 "communication": time.communication,
                 "transfer": 0.0,
             }
+            probed = {"weights": time.probed_weights, "compute": time.probed_compute}
         span_s = (step.end_ns - step.start_ns) * NS
-        costs.append(StepCost(step, span_s + gap_s, (step.host_ns or 0) * NS + gap_s, floor))
+        host_s = (step.host_ns or 0) * NS + gap_s
+        costs.append(StepCost(step, span_s + gap_s, host_s, floor, probed))
         previous = step
     return tuple(costs)
 
@@ -94,20 +102,9 @@ def _part(
     name: str, seconds: float, time_s: float, cost: CostModel, costs: Sequence[StepCost]
 ) -> BudgetPart:
     share = seconds / time_s if time_s else 0.0
-    if name == "host":
-        known = any(c.step.host_ns is not None for c in costs)
-        source = "step time outside the forward call" if known else "gaps between steps"
-        return BudgetPart(name, seconds, share, "measured", source)
-    if name == "unexplained":
-        return BudgetPart(name, seconds, share, "derived", "step time − the parts above")
-    if name == "transfer":
-        return BudgetPart(name, seconds, share, "estimated", "nothing offloaded over the link")
-    if name in ("weights", "compute") and cost.machine.linear_times:
-        # Times that were measured at these shapes, multiplied and added up.
-        source = "linears probed at the run's own row counts"
-        return BudgetPart(name, seconds, share, "derived", source)
-    source = f"roofline against the {cost.machine.kind} peak"
-    return BudgetPart(name, seconds, share, "estimated", source)
+    provenance, source = origin(name, seconds, cost, costs)
+    side: BoundSide | None = "lower" if provenance == "bound" else None
+    return BudgetPart(name, seconds, share, provenance, source, side)
 
 
 def phase_budget(

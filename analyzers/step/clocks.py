@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from stallscope.analyzers.quantities import samples_of
 from stallscope.analyzers.result import PhaseBudget
-from stallscope.analyzers.step.limit import part_share
+from stallscope.analyzers.step.limit import Decision, part_share
 from stallscope.analyzers.thresholds import Thresholds
+from stallscope.analyzers.words import percent
 from stallscope.profiler.capture import Capture
 
 
@@ -34,11 +35,39 @@ def clock_ratios(capture: Capture) -> ClockRatio | None:
     return ClockRatio(found.get("sm", 1.0), found.get("memory", 1.0))
 
 
-def slow_clocks_explain(budget: PhaseBudget, ratio: ClockRatio, t: Thresholds) -> bool:
-    """Tell whether the floor at observed clocks explains the step and at nominal ones does not."""
+def explained(budget: PhaseBudget, ratio: ClockRatio, t: Thresholds) -> tuple[float, float]:
+    """Return the share of a step that floor and host explain at nominal and at observed clocks.
+
+    A clock within `clock_deficit` of its nominal is a boost that came and went, not a slow one.
+    """
     memory = part_share(budget, "weights", "kv")
     compute = part_share(budget, "compute")
     rest = part_share(budget, "host", "communication", "transfer")
-    nominal = memory + compute + rest
-    observed = memory / ratio.memory + compute / ratio.sm + rest
-    return nominal < t.explained_share <= observed
+    slowest_normal = 1.0 - t.clock_deficit + 1e-9
+    by_memory = ratio.memory if ratio.memory <= slowest_normal else 1.0
+    by_sm = ratio.sm if ratio.sm <= slowest_normal else 1.0
+    return memory + compute + rest, memory / by_memory + compute / by_sm + rest
+
+
+def slow_clocks_explain(budget: PhaseBudget, ratio: ClockRatio, t: Thresholds) -> bool:
+    """Tell whether the floor at observed clocks explains the step and at nominal ones does not.
+
+    The rise must be as real as the deficit: a step that nominal clocks nearly explain is not slow.
+    """
+    nominal, observed = explained(budget, ratio, t)
+    rises = observed - nominal >= t.clock_deficit
+    return rises and nominal < t.explained_share <= observed
+
+
+def slow_clocks(
+    budget: PhaseBudget, ratio: ClockRatio, decision: Decision, t: Thresholds
+) -> Decision | None:
+    """Return the device as what limits, with what limits at nominal clocks next; else None."""
+    if not slow_clocks_explain(budget, ratio, t):
+        return None
+    reason = f"clocks ran at {percent(ratio.sm)} (SM) and {percent(ratio.memory)} (memory) "
+    reason += "of nominal"
+    # An undetermined step names its largest class first.
+    after = decision.between[0] if decision.between else decision.bottleneck
+    _, observed = explained(budget, ratio, t)
+    return Decision("device", observed, decision.share, after, 0.0, 0.7, reason)

@@ -5,18 +5,17 @@ from __future__ import annotations
 from stallscope.analyzers.quantities import (
     DRAM_THROUGHPUT,
     TENSOR_ACTIVE,
-    Quantity,
     is_below,
     observe,
 )
 from stallscope.analyzers.step.limit import Decision
+from stallscope.analyzers.step.trace import trace_busy
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.analyzers.words import percent
 from stallscope.profiler.capture import Capture
 
 MATRIX_MATRIX = frozenset({"gemm"})
 MATRIX_VECTOR = frozenset({"gemv", "norm", "elementwise"})
-_TRACE_BUSY = Quantity(("trace_kernel_busy",))  # union of kernel intervals over the window
 MOVING = frozenset({"communication", "copy"})
 CANDIDATES = ("bandwidth", "compute", "host")  # of a step about which nothing is known
 
@@ -27,13 +26,13 @@ def _decision(bottleneck: str, share: float, quality: float, reason: str, cap: f
 
 def _from_idle(capture: Capture, t: Thresholds) -> Decision | None:
     """A trace whose steady window is mostly idle: the host, unless exposed copies fill it."""
-    busy = observe(capture, "gpu_busy", _TRACE_BUSY)
-    if not busy or 1.0 - busy[0].value <= t.kernel_idle:
+    busy = trace_busy(capture)
+    if busy is None or 1.0 - busy <= t.kernel_idle:
         return None
-    idle = 1.0 - busy[0].value
+    idle = 1.0 - busy
     exposed = sum(k.exposed_ns or 0 for k in capture.kernels if k.kernel_class in MOVING)
     total = sum(k.busy_ns for k in capture.kernels)
-    window_ns = total / busy[0].value if busy[0].value else 0.0
+    window_ns = total / busy if busy else 0.0
     if window_ns and exposed / window_ns > idle / 2:
         reason = "exposed copies and communication fill the time in which no kernel computes"
         return _decision("interconnect", idle, 0.7, reason, 0.8)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from stallscope.analyzers.result import PhaseBudget
@@ -68,23 +68,46 @@ def limit_of_budget(budget: PhaseBudget, t: Thresholds) -> Decision:
     unexplained = part_share(budget, "unexplained")
     what = f"{_parts_text(first)} {percent(share)} of step time"
     if _is_model_error(budget, t) and first in ("bandwidth", "compute"):
-        reason = f"the cost model's floor is {percent(-unexplained)} above the measured step"
+        reason = _excess(budget)
         quality, between = QUALITY["estimated"], (first, second)
         return Decision(
             "undetermined", share, next_share, None, unexplained, quality, reason, between
         )
+    if _is_model_error(budget, t):
+        what += f"; yet {_excess(budget)}"
     quality = _quality(budget, first)
     if share >= t.limit_share and share >= t.limit_margin * next_share:
         after = second if next_share > 0.05 else None
         return Decision(first, share, next_share, after, unexplained, quality, what)
     if share < t.limit_share:
         reason = f"{what}, the largest known part; {percent(unexplained)} is unexplained"
-        # Launch gaps hide in the unexplained, so host stays a candidate while that is large.
-        between = (first, "host") if first != "host" else (first, second)
+        # Launch gaps hide in the unexplained: while that is more than the second, host may be more.
+        hides_host = first != "host" and unexplained > next_share
+        between = (first, "host" if hides_host else second)
     else:
         reason = f"{what} and {_parts_text(second)} {percent(next_share)}, too close to call"
         between = (first, second)
     return Decision("undetermined", share, next_share, None, unexplained, quality, reason, between)
+
+
+def _excess(budget: PhaseBudget) -> str:
+    """Say by how much the parts exceed the step."""
+    floor = "the cost model's floor"
+    if part_share(budget, "host") > 0:
+        floor += " and the host's time together are"
+    else:
+        floor += " is"
+    return f"{floor} {percent(-part_share(budget, 'unexplained'))} above the measured step"
+
+
+def compute_phase(budgets: Sequence[PhaseBudget]) -> str:
+    """Name the phase that holds most of the arithmetic; mixed steps are full of their prompts."""
+    seconds = {"decode": 0.0, "prefill": 0.0}
+    for budget in budgets:
+        if budget.phase != "all":
+            phase = "decode" if budget.phase == "decode" else "prefill"
+            seconds[phase] += part_share(budget, "compute") * budget.time_s
+    return "decode" if seconds["decode"] > seconds["prefill"] else "prefill"
 
 
 def _parts_text(bottleneck: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from stallscope.analyzers.result import Remedy, WontHelp
 
 _CHECK = "run again: no allocation is refused; stallscope plan shows beforehand what fits"
+_EVIDENCE = ("memory_used", "allocation_failures")
 _SMALLER_WEIGHTS = Remedy(
     "load the weights in a smaller dtype",
     {
@@ -15,12 +16,14 @@ _SMALLER_WEIGHTS = Remedy(
     },
     None,
     _CHECK,
+    _EVIDENCE,
 )
 _MORE_DEVICES = Remedy(
     "spread the model over more devices",
     {"vllm": "--tensor-parallel-size", "sglang": "--tp-size"},
     None,
     _CHECK,
+    _EVIDENCE,
 )
 _SMALLER_POOL = Remedy(
     "ask for a smaller KV cache",
@@ -31,6 +34,7 @@ _SMALLER_POOL = Remedy(
     },
     None,
     _CHECK,
+    _EVIDENCE,
 )
 _SMALLER_STEPS = Remedy(
     "put fewer tokens into a step: activations grow with them",
@@ -41,6 +45,7 @@ _SMALLER_STEPS = Remedy(
     },
     None,
     _CHECK,
+    _EVIDENCE,
 )
 _BY_STAGE = {
     "weights": (_SMALLER_WEIGHTS, _MORE_DEVICES),

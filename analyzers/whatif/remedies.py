@@ -6,11 +6,15 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 from stallscope.analyzers.cost.roofline import CostModel
-from stallscope.analyzers.result import Gain, Remedy, WontHelp
+from stallscope.analyzers.result import Remedy, WontHelp
 from stallscope.analyzers.step.budget import StepCost
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.analyzers.whatif.replay import Replay, WhatIf, lift, try_config
-from stallscope.analyzers.whatif.smaller_weights import fewer_weight_bytes
+from stallscope.analyzers.whatif.step_remedies import (
+    HALF_KV_FLAGS,
+    bandwidth_remedies,
+    compute_remedies,
+)
 
 
 def _capacity(replay: Replay | None, t: Thresholds) -> list[Remedy]:
@@ -27,17 +31,14 @@ def _capacity(replay: Replay | None, t: Thresholds) -> list[Remedy]:
             },
             lifted.gain if lifted else None,
             "run again: preemptions and the share of waiting held back by KV room fall to 0",
+            ("kv_used_peak", "limit_kv", "preemptions"),
         ),
         Remedy(
             "store the KV cache in half the bytes",
-            {
-                "vllm": "--kv-cache-dtype fp8",
-                "sglang": "--kv-cache-dtype fp8_e5m2",
-                "tensorrt-llm": "kv_cache_config.dtype: fp8",
-                "llama.cpp": "--cache-type-k q8_0 --cache-type-v q8_0",
-            },
+            HALF_KV_FLAGS,
             halved.gain if halved else None,
             "KV bytes per token halve; check the answers' quality on your own prompts",
+            ("kv_used_peak", "kv_bytes_per_token"),
         ),
         Remedy(
             "admit fewer requests at once, so that those admitted are never preempted",
@@ -48,6 +49,7 @@ def _capacity(replay: Replay | None, t: Thresholds) -> list[Remedy]:
             },
             None,
             "preemptions fall to 0; compare tokens/s, not TTFT",
+            ("preemptions", "recomputed_tokens"),
         ),
     ]
 
@@ -75,67 +77,8 @@ def _scheduling(replay: Replay | None, t: Thresholds) -> list[Remedy]:
             },
             lifted.gain if lifted else None,
             "run again: queue wait share falls below its threshold and tokens/s rises as predicted",
+            ("limit_seqs", "queue_wait_share", "kv_used_peak"),
         )
-    ]
-
-
-_SMALLER_CHECK = "weight bytes per step fall; compare TPOT before and after on the same prompts"
-
-
-def _smaller_weights(
-    costs: Sequence[StepCost], cost: CostModel | None, tokens_per_s: float | None
-) -> list[Remedy]:
-    def gain(dtype: str) -> Gain | None:
-        return fewer_weight_bytes(costs, cost, dtype, tokens_per_s) if cost else None
-
-    in_16 = {"stallscope": "--dtype bf16", "vllm": "--dtype bfloat16", "sglang": "--dtype bfloat16"}
-    in_4 = {
-        "vllm": "--quantization awq_marlin (a 4-bit checkpoint)",
-        "sglang": "--quantization awq_marlin (a 4-bit checkpoint)",
-        "llama.cpp": "a Q4_K_M file",
-    }
-    found = []
-    if cost is not None and cost.dtype == "fp32":
-        action = "read fewer bytes: weights in 16 bits instead of 32"
-        found.append(Remedy(action, in_16, gain("bf16"), _SMALLER_CHECK))
-    if cost is None or cost.dtype != "int4":
-        action = "read fewer bytes: weights in 4 bits"
-        found.append(Remedy(action, in_4, gain("int4"), _SMALLER_CHECK))
-    return found
-
-
-def _bandwidth(
-    costs: Sequence[StepCost], cost: CostModel | None, tokens_per_s: float | None
-) -> list[Remedy]:
-    return [
-        *_smaller_weights(costs, cost, tokens_per_s),
-        Remedy(
-            "read them for more tokens: serve more requests in one batch",
-            {"stallscope": "--concurrency", "vllm": "more clients, --max-num-seqs"},
-            None,
-            "tokens/s grows almost in proportion until arithmetic or KV room binds",
-        ),
-    ]
-
-
-def _compute() -> list[Remedy]:
-    return [
-        Remedy(
-            "do not compute shared prompt prefixes again",
-            {
-                "vllm": "--enable-prefix-caching (on by default in V1)",
-                "sglang": "on by default (RadixAttention)",
-                "tensorrt-llm": "kv_cache_config.enable_block_reuse",
-            },
-            None,
-            "prefix hit rate above 0 and TTFT falls on repeated prefixes",
-        ),
-        Remedy(
-            "compute in a dtype with a higher peak",
-            {"stallscope": "--dtype bf16", "vllm": "--quantization fp8"},
-            None,
-            "prefill MFU against the new peak; TTFT before and after",
-        ),
     ]
 
 
@@ -150,6 +93,7 @@ def _host() -> list[Remedy]:
             },
             None,
             "host time per step falls; a kernel trace shows the gaps closing",
+            ("host_per_step", "gpu_busy"),
         )
     ]
 
@@ -169,7 +113,7 @@ _WONT_HELP: Mapping[str, tuple[WontHelp, ...]] = {
     ),
     "compute": (
         WontHelp("weight-only quantisation", "the arithmetic stays at 16 bit"),
-        WontHelp("raising the sequence cap", "prompts already fill the steps"),
+        WontHelp("raising the sequence cap", "arithmetic already fills the steps"),
     ),
     "host": (
         WontHelp("a faster GPU", "it would wait for the host longer"),
@@ -203,9 +147,9 @@ def remedies_for(
     elif bottleneck == "scheduling":
         found = _scheduling(replay, t)
     elif bottleneck == "bandwidth":
-        found = _bandwidth(costs, cost, tokens_per_s)
+        found = bandwidth_remedies(costs, cost, tokens_per_s, t.small_gain)
     elif bottleneck == "compute":
-        found = _compute()
+        found = compute_remedies(costs, cost)
     elif bottleneck == "host":
         found = _host()
     return tuple(found)

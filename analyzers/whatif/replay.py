@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import statistics
 from collections.abc import Sequence
@@ -10,8 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stallscope.analyzers.cost.arithmetic import kv_bytes_per_token
-from stallscope.analyzers.cost.roofline import CostModel
+from stallscope.analyzers.cost.roofline import CostModel, kv_bytes_on_rank
 from stallscope.analyzers.load.admission import LIMIT_CLASS
 from stallscope.analyzers.result import Gain
 from stallscope.analyzers.schedule import SchedulerConfig
@@ -49,6 +49,7 @@ class Replay:
     low: Overhead
     high: Overhead
     measured_tokens_per_s: float
+    most_in_flight: int  # requests in the system at once, as observed
 
 
 def _fit_overhead(costs: Sequence[StepCost]) -> tuple[Overhead, Overhead]:
@@ -93,7 +94,7 @@ def _config(capture: Capture, cost: CostModel) -> SchedulerConfig | None:
     if subject.max_num_seqs is None or subject.max_num_batched_tokens is None or not budget:
         return None
     block = subject.block_size or 16
-    per_block = block * kv_bytes_per_token(cost.spec, cost.kv_dtype)
+    per_block = block * kv_bytes_on_rank(cost)
     return SchedulerConfig(
         max_num_seqs=subject.max_num_seqs,
         max_num_batched_tokens=subject.max_num_batched_tokens,
@@ -116,6 +117,13 @@ def _load(capture: Capture) -> Load:
     return Load(tuple(rows), capture.subject.concurrency)
 
 
+def _most_in_flight(capture: Capture) -> int:
+    """Count the requests in the system at its fullest; one without an end stays to the last."""
+    changes = [(r.arrival_ns, 1) for r in capture.requests]
+    changes += [(r.end_ns, -1) for r in capture.requests if r.end_ns is not None]
+    return max(itertools.accumulate(change for _, change in sorted(changes)))
+
+
 def build_replay(
     capture: Capture, costs: Sequence[StepCost], cost: CostModel | None, tokens_per_s: float | None
 ) -> Replay | None:
@@ -129,7 +137,8 @@ def build_replay(
     if not load.requests:
         return None
     low, high = _fit_overhead(costs)
-    return Replay(load, config, cost, low, high, tokens_per_s)
+    most = _most_in_flight(capture)
+    return Replay(load, config, cost, low, high, tokens_per_s, most)
 
 
 def _next_limit(result: Simulated, t: Thresholds) -> str | None:
@@ -182,4 +191,6 @@ def lift(replay: Replay, limit: str) -> SchedulerConfig:
 
 
 def _flight(replay: Replay) -> int:
-    return min(replay.load.concurrency or len(replay.load.requests), len(replay.load.requests))
+    """Return how many requests can be in the system at once: more limit than that is of no use."""
+    most = replay.load.concurrency or replay.most_in_flight
+    return min(most, len(replay.load.requests))

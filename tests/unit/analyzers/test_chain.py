@@ -9,6 +9,7 @@ from stallscope.analyzers.judge import Judgement
 from stallscope.analyzers.load.admission import Admission
 from stallscope.analyzers.load.demand import UNKNOWN_DEMAND
 from stallscope.analyzers.measures import measure
+from stallscope.analyzers.result import BudgetPart, PhaseBudget
 from stallscope.analyzers.step.limit import Decision
 
 MEASURES = tuple(
@@ -24,11 +25,15 @@ MEASURES = tuple(
 )
 
 
-def judgement(bottleneck: str, reason: str = "", *, queues: bool = False) -> Judgement:
+def judgement(
+    bottleneck: str, reason: str = "", *, queues: bool = False, computes_in: str = "prefill"
+) -> Judgement:
     admission = Admission({"kv": 1.0}, 1.0, "measured", "a test") if queues else None
     decision = Decision(bottleneck, 1.0, 0.0, None, 0.0, 1.0, reason)
     load = "overloaded" if queues else "served"
-    return Judgement(load, decision, UNKNOWN_DEMAND, admission, ())
+    arithmetic = BudgetPart("compute", 0.6, 0.6, "estimated", "roofline")
+    phase = PhaseBudget(computes_in, 1, 1.0, 1.0, 1.0, (arithmetic,))
+    return Judgement(load, decision, UNKNOWN_DEMAND, admission, (phase,))
 
 
 def test_a_full_pool_preempts_prefills_again_and_queues() -> None:
@@ -83,3 +88,24 @@ def test_no_chain_where_nothing_binds(bottleneck: str) -> None:
 def test_evidence_names_only_what_was_measured() -> None:
     chain = build_chain(judgement("bandwidth"), MEASURES)
     assert [link.evidence for link in chain] == [(), ()]
+
+
+@pytest.mark.parametrize(
+    ("phase", "cause"),
+    [
+        ("prefill", "prompts bring many tokens per step"),
+        ("mixed", "prompts bring many tokens per step"),
+        ("decode", "a large batch brings many tokens per step"),
+    ],
+)
+def test_arithmetic_comes_from_the_phase_that_holds_it(phase: str, cause: str) -> None:
+    seen = tuple(
+        measure(name, 0.5, "bound", "a test")
+        for name in ("mfu_prefill", "intensity_prefill", "mfu_decode", "intensity_decode")
+    )
+    (link,) = build_chain(judgement("compute", computes_in=phase), seen)
+    side = "decode" if phase == "decode" else "prefill"
+    assert (link.cause, link.evidence) == (cause, (f"intensity_{side}", f"mfu_{side}"))
+    # What queues for the token budget are prompts, whatever the steps did.
+    queued = build_chain(judgement("compute", queues=True, computes_in=phase), seen)
+    assert queued[0].cause == "prompts bring many tokens per step"

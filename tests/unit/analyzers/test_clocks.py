@@ -59,10 +59,28 @@ def test_each_clock_stretches_its_own_parts() -> None:
     assert not slow_clocks_explain(budget(communication=0.4, transfer=0.1, host=0.1), both, T)
 
 
+def test_a_clock_a_few_per_cent_low_is_not_slow() -> None:
+    """58.5 ms of prefill at 1.37 of 1.41 GHz: the floor explains 74 % either way."""
+    boost = ClockRatio(sm=1.37 / 1.41, memory=1.0)
+    assert not slow_clocks_explain(budget(compute=0.74), boost, T)
+    # A tenth is a deficit, and must lift the floor by a tenth of the step as well.
+    tenth = ClockRatio(sm=0.9, memory=1.0)
+    assert not slow_clocks_explain(budget(compute=0.70), tenth, T)  # 0.70 / 0.9 = 0.778
+    fifth = ClockRatio(sm=0.8, memory=1.0)
+    assert slow_clocks_explain(budget(compute=0.70), fifth, T)  # 0.875
+    # A memory clock that is nearly nominal adds nothing to a slow SM clock.
+    both = ClockRatio(sm=0.5, memory=0.95)
+    assert not slow_clocks_explain(budget(weights=0.74), both, T)
+
+
 def test_slow_clocks_override_the_step_limit() -> None:
     slow = clocks(("sm_clock_hz", 0.7e9), ("sm_clock_max_hz", 1.4e9))
     decision = step_decision(slow, budget(compute=0.45), "", T)
     assert (decision.bottleneck, decision.next_class) == ("device", "compute")
+    # 0.45 of arithmetic at half the clock is 0.9 of the step.
+    assert (decision.share, decision.next_share) == (pytest.approx(0.9), pytest.approx(0.45))
+    unsettled = step_decision(slow, budget(compute=0.39), "", T)
+    assert (unsettled.bottleneck, unsettled.next_class) == ("device", "compute")
     assert "50" in decision.reason
     full = clocks(("sm_clock_hz", 1.4e9), ("sm_clock_max_hz", 1.4e9))
     assert step_decision(full, budget(compute=0.45), "", T).bottleneck == "compute"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from capture_builders import ON_CPU, decodes, samples, timed_linears
+from capture_builders import ON_CPU, ON_GPU, decodes, samples, timed_linears
 
 from stallscope.analyzers.diagnose import diagnose
 from stallscope.analyzers.step.contention import contention
@@ -60,3 +60,21 @@ def test_a_clear_limit_stands_on_a_contended_machine_too() -> None:
     diagnosis = diagnose(on_two_cores(1.0, 0.95, step_ms=1.0))  # 0.8 + 0.06 of 1 ms
     assert diagnosis.verdict.bottleneck == "bandwidth"
     assert len(diagnosis.notes) == 1
+
+
+def test_a_gpu_is_not_slowed_by_others_on_the_cpu() -> None:
+    """0.5 ms of weights and KV in 4 ms: the rest may be the host's, never the device's."""
+    found = diagnose(dataclasses.replace(on_two_cores(1.0, 0.95), subject=ON_GPU, events=()))
+    assert found.verdict.between == ("bandwidth", "host")
+    assert "the host's part of step times may hold that too" in found.notes[0]
+
+
+def test_cpus_are_those_whose_time_is_counted() -> None:
+    """A container of 2 CPUs on a machine of 64, on which others keep 40 busy: 24 stand free."""
+    counted = {"host": {"cpus": 2, "counted_cpus": 64}}
+    contained = dataclasses.replace(on_two_cores(2.0, 40.0), meta=counted)
+    assert contention(contained) is None
+    full = dataclasses.replace(on_two_cores(2.0, 64.5), meta=counted)  # ticks are coarse
+    assert contention(full) == 1.0
+    # Without that count 40 of 2 CPUs say nothing, least of all 2000 %.
+    assert contention(on_two_cores(2.0, 40.0)) is None

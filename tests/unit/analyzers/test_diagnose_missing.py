@@ -5,10 +5,23 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from capture_builders import MS, ON_CPU, ON_GPU, batch_one, decodes, gauges, request
+from capture_builders import (
+    MS,
+    ON_CPU,
+    ON_GPU,
+    batch_one,
+    decodes,
+    gauges,
+    kernel,
+    request,
+    samples,
+    step,
+)
 
 from stallscope.analyzers.diagnose import diagnose
-from stallscope.profiler.capture import Capture, Cut
+from stallscope.analyzers.result import RuleResult
+from stallscope.analyzers.rules import by_id
+from stallscope.profiler.capture import Capture, Cut, DeviceSample
 from stallscope.profiler.spec import Subject
 
 TOLD_APART = (
@@ -85,7 +98,51 @@ def test_unknown_host_time_is_not_a_host_time_of_zero() -> None:
     assert "host_per_step" not in {m.name for m in found.measures}
     assert "host time inside a step" in {n.what for n in found.not_observable}
     host = next(p for p in found.phases[-1].budget if p.part == "host")
-    assert (host.time_s, host.source) == (0.0, "gaps between steps")
+    assert (host.provenance, host.side) == ("bound", "lower")
+
+
+def test_gaps_bound_the_host_time_from_below() -> None:
+    """Steps of 10 ms every 25: 99 gaps of 15 ms, and whatever the steps hold."""
+    steps = tuple(step(i, 25 * i, 10) for i in range(100))
+    found = diagnose(Capture(subject=ON_GPU, steps=steps))
+    host = next(p for p in found.phases[-1].budget if p.part == "host")
+    assert (host.time_s, host.side) == (pytest.approx(99 * 0.015), "lower")
+    measure = next(m for m in found.measures if m.name == "host_per_step")
+    assert (measure.value, measure.side) == (pytest.approx(0.01485), "lower")
+    assert found.verdict.bottleneck == "host"
+
+
+def test_the_length_of_samples_without_rows() -> None:
+    sampled = Capture(device_samples=samples("gpm_dram_util", 0.8, 0.8, 0.8))
+    assert diagnose(sampled).capture.duration_s == pytest.approx(0.002)
+    kernels = Capture(kernels=(kernel("gemv", 5),))
+    assert diagnose(kernels).capture.duration_s is None
+    assert diagnose(batch_one()).capture.duration_s == pytest.approx(0.06)
+
+
+def test_no_model_is_no_speed_at_these_shapes() -> None:
+    busy = (*samples("gpm_dram_util", 0.7), *samples("gpm_tensor_util", 0.1))
+    found = diagnose(Capture(device_samples=busy))
+    assert found.verdict.bottleneck == "bandwidth"
+    assert found.document.differs_because == (
+        "the bandwidth rule is not met (DRAM 0.700, not above 0.80), yet the counters and kernels "
+        "that were seen point to reading memory"
+    )
+
+
+def test_no_failed_allocation_can_be_claimed_of_a_run_that_was_cut() -> None:
+    full = (*samples("memory_used_bytes", 97), *samples("memory_total_bytes", 100))
+    half = (*samples("memory_used_bytes", 50), *samples("memory_total_bytes", 100))
+
+    def rule(rows: tuple[DeviceSample, ...], cut: Cut | None) -> RuleResult:
+        capture = Capture(subject=ON_GPU, steps=decodes(60), device_samples=rows, cut=cut)
+        return by_id(diagnose(capture).rules, "capacity")
+
+    cut = Cut(60 * MS, "cut at 0.1 s")
+    assert rule(full, cut).status == "not observable"
+    assert "killed for memory" in rule(full, cut).reason
+    assert rule(full, None).status == "not met"
+    assert rule(half, cut).status == "not met"  # low memory settles it
 
 
 def test_unknown_load_is_not_a_load_of_zero() -> None:

@@ -28,6 +28,7 @@ from stallscope.analyzers.classes import CLASSES, LOADS
 from stallscope.analyzers.diagnose import diagnose
 from stallscope.analyzers.measures import MEASURES
 from stallscope.analyzers.result import Diagnosis
+from stallscope.analyzers.rules import by_id
 from stallscope.profiler.capture import Capture, Cut, Event, KernelSummary, Request, Step
 from stallscope.profiler.spec import Subject
 from stallscope.reports.json_report import render
@@ -141,6 +142,13 @@ def check_whole(found: Diagnosis) -> None:
         assert math.isfinite(m.value)
 
 
+def check_bandwidth_rule(found: Diagnosis) -> None:
+    """More than all of the bandwidth proves nothing about it."""
+    rule = by_id(found.rules, "bandwidth")
+    dram = [m.value for m in rule.measures if m.name in ("dram_throughput", "mbu")]
+    assert rule.status != "met" or any(0.8 < v <= 1.0 for v in dram)
+
+
 def check_prose(text: str) -> None:
     assert text
     assert not re.search(r"\bNone\b|\bnan\b|\binf\b|  |\.\.|: \.|\(\)|; ;|: :", text), text
@@ -153,6 +161,7 @@ def test_random_captures(seed: int) -> None:
     capture = random_capture(rng)
     found = diagnose(capture, goal=rng.choice([None, "ttft", "tpot", "throughput"]))
     check_whole(found)
+    check_bandwidth_rule(found)
     prose = [found.verdict.sentence, found.document.sentence, found.document.differs_because]
     prose += [r.reason for r in found.rules] + list(found.notes)
     prose += [text for n in found.not_observable for text in (n.what, n.reason)]

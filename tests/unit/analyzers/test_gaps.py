@@ -36,8 +36,35 @@ def test_a_cpu_is_not_told_to_use_gpu_tools() -> None:
 def test_launch_gaps_need_a_kernel_trace() -> None:
     capture = Capture(subject=ON_GPU, steps=decodes(3))
     assert "launch gaps inside the forward call" in missing(capture)
-    traced = dataclasses.replace(capture, kernels=(kernel("gemm", 1),))
+    # Kernels alone do not say when none ran.
+    kernels = dataclasses.replace(capture, kernels=(kernel("gemm", 1),))
+    assert "launch gaps inside the forward call" in missing(kernels)
+    traced = dataclasses.replace(kernels, device_samples=samples("trace_kernel_busy", 0.4))
     assert "launch gaps inside the forward call" not in missing(traced)
+    assert "host time inside a step" not in missing(traced)
+    assert "ncu" in where_to_look(traced)
+    assert "nsys" not in where_to_look(traced)
+
+
+def test_transfers_that_nothing_recorded() -> None:
+    copies, links = "transfer over the host link", "communication between devices"
+    capture = Capture(subject=ON_GPU, steps=decodes(3))
+    assert copies in missing(capture)
+    assert links not in missing(capture)
+    assert links in missing(
+        dataclasses.replace(capture, subject=dataclasses.replace(ON_GPU, num_devices=4))
+    )
+    own = dataclasses.replace(ON_GPU, engine="builtin")
+    assert copies not in missing(dataclasses.replace(capture, subject=own))
+    assert copies not in missing(batch_one())
+    kernels = (kernel("gemm", 1), kernel("communication", 1, exposed_ms=0.5))
+    traced = dataclasses.replace(
+        capture,
+        subject=dataclasses.replace(ON_GPU, num_devices=4),
+        kernels=kernels,
+        device_samples=samples("trace_kernel_busy", 0.4),
+    )
+    assert {copies, links}.isdisjoint(missing(traced))
 
 
 def test_host_time_needs_the_forward_call_marked_in_one_step_at_least() -> None:

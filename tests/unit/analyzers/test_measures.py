@@ -71,6 +71,7 @@ def test_kv_bytes_by_formula_by_allocation_and_as_read() -> None:
     pool = event("kv_pool", bytes=51_200, tokens=100)
     rows = found(dataclasses.replace(batch_one(), events=(*batch_one().events, pool)))
     assert rows["kv_bytes_per_token"].value == 512  # 2 · 1 · 1 · 64 · 4
+    assert rows["kv_bytes_per_token"].provenance == "derived"  # as in the KV table
     assert rows["kv_bytes_per_token_allocated"].value == 512
     assert rows["kv_read_bytes_per_decode_step"].value == 512 * 32
     assert rows["kv_read_bytes_per_decode_step"].provenance == "estimated"
@@ -116,6 +117,15 @@ def test_probes_say_when_they_ran() -> None:
         (20.0, "probe at the working-set size, 1 MiB"),
         (5.0, "probe after the run, fp32 N=64"),
     ]
+
+
+def test_sizes_say_whether_they_are_of_all_devices() -> None:
+    four = dataclasses.replace(batch_one(), subject=dataclasses.replace(ON_CPU, num_devices=4))
+    found_on = diagnose(four)
+    (per_token,) = (m for m in found_on.measures if m.name == "kv_bytes_per_token")
+    assert (per_token.value, per_token.source[-20:]) == (512, ", over all 4 devices")
+    assert found_on.kv_table[0].source.endswith("over all 4 devices")
+    assert "devices" not in diagnose(batch_one()).kv_table[0].source
 
 
 def test_no_measure_stands_for_what_is_not_known() -> None:

@@ -169,3 +169,20 @@ def test_the_pool_is_said_to_be_preallocated() -> None:
     run = prepare(Capture(steps=steps), T)
     found = rule_evidence(run.capture, run.costs, cost=None, demand=UNKNOWN_DEMAND, span=run.span)
     assert found.memory_note == "the KV pool is pre-allocated by the engine"
+
+
+def test_more_bytes_than_the_memory_can_move_are_a_wrong_count() -> None:
+    """147,456 bytes a step in 0.2 ms of 294.9 MB/s: an MBU of 2.5."""
+    capture = Capture(
+        subject=ON_GPU,
+        steps=decodes(30, 0.2, device_ns=200_000),
+        device_samples=samples("ncu_sm_throughput", 0.2),
+    )
+    run = prepare(capture, T)
+    found = rule_evidence(capture, run.costs, cost=run.cost, demand=UNKNOWN_DEMAND, span=run.span)
+    rule = bandwidth_rule(found, T)
+    assert rule.status == "not observable"
+    assert rule.reason == (
+        "mbu ≥ 2.500 is more than the device can do: the count of bytes is wrong (check dtype, "
+        "model and device)"
+    )

@@ -151,3 +151,28 @@ def test_one_request_in_a_window_of_its_memory_still_runs() -> None:
     assert found.memory.max_concurrency is not None
     assert found.memory.max_concurrency >= 1
     assert found.ttft_s is not None
+
+
+def test_what_is_not_predicted_says_why() -> None:
+    """70B in fp16 on 24 GB: not one request fits."""
+    found = plan(PlanOptions(load_model("llama-3-70b"), load_device("a10"), dtype="fp16"))
+    assert (found.ttft_s, found.tpot_s, found.throughput_tokens_per_s) == (None, None, None)
+    (missing,) = found.not_observable
+    assert missing.what == "TTFT, TPOT and throughput"
+    assert "not one request fits" in missing.reason
+    single = plan(PlanOptions(TOY, SLOW, dtype="fp32", output_tokens=1))
+    assert single.tpot_s is None
+    assert [n.what for n in single.not_observable] == ["TPOT"]
+    assert plan(PlanOptions(TOY, SLOW, dtype="fp32")).not_observable == ()
+
+
+def test_sizes_over_four_devices_say_which_they_are() -> None:
+    """llama-3-8b: 131,072 bytes a token over all, 32,768 on each of four."""
+    model = load_model("llama-3-8b")
+    options = PlanOptions(
+        model, load_device("a100-sxm4-80gb"), num_devices=4, dtype="fp16", kv_lengths=(1,)
+    )
+    found = plan(options)
+    assert found.memory.kv_bytes_per_token == 32_768
+    assert found.kv_table[0].bytes == 131_072
+    assert found.kv_table[0].source.endswith("over all 4 devices")

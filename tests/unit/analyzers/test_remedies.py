@@ -5,20 +5,23 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+from capture_builders import batch_one
 from played_run import COST, play, tokens_per_s
 from step_rows import TINY, decode, prefill, step
 
 from stallscope.analyzers.classes import CLASSES
 from stallscope.analyzers.cost.operators import decode_shape
 from stallscope.analyzers.cost.roofline import CostModel, Machine
+from stallscope.analyzers.diagnose import diagnose
+from stallscope.analyzers.measures import MEASURES
 from stallscope.analyzers.result import Remedy
 from stallscope.analyzers.schedule import SchedulerConfig
 from stallscope.analyzers.step.budget import StepCost, cost_steps, measured_steps
 from stallscope.analyzers.thresholds import Thresholds
+from stallscope.analyzers.whatif.fewer_bytes import fewer_weight_bytes
 from stallscope.analyzers.whatif.remedies import remedies_for, wont_help
 from stallscope.analyzers.whatif.replay import Replay, build_replay, lift, try_config
 from stallscope.analyzers.whatif.simulate import Overhead
-from stallscope.analyzers.whatif.smaller_weights import fewer_weight_bytes
 from stallscope.profiler.capture import Step
 from stallscope.profiler.models import load_model
 
@@ -117,6 +120,77 @@ def test_every_remedy_can_be_done_and_checked(replay: Replay) -> None:
 def test_popular_wrong_fixes() -> None:
     assert [len(wont_help(c)) for c in ("capacity", "scheduling", "bandwidth", "none")] == [2] * 4
     assert wont_help("undetermined") == ()
+
+
+# Memory that the KV cache takes, arithmetic that decode does
+
+A100 = Machine(312e12, 2.039e12, "datasheet")
+LLAMA = CostModel(load_model("llama-7b"), "fp16", "fp16", A100)
+
+
+def step_remedies(bottleneck: str, cost: CostModel, *rows: Step) -> list[Remedy]:
+    costs = cost_steps(rows, cost)
+    return list(
+        remedies_for(bottleneck, replay=None, costs=costs, cost=cost, tokens_per_s=711.0, t=T)
+    )
+
+
+def batch(size: int, context: int, ms: float) -> Step:
+    keys = size * context
+    work = {"context_tokens": keys, "attention_pairs": keys, "logit_rows": size}
+    return step(0, ms, decode_requests=size, **work)
+
+
+def test_where_kv_is_read_most_its_dtype_comes_first_and_no_larger_batch() -> None:
+    """32 × 4000 keys are 67.1 GB, 32.9 of 45 ms; the weights' 13.2 GB 6.5 ms."""
+    kv, weights = step_remedies("bandwidth", LLAMA, batch(32, 4000, 45))
+    assert kv.flag["vllm"] == "--kv-cache-dtype fp8"
+    assert kv.gain is not None
+    # Half of the KV bytes away: 45 ms become 28.5.
+    assert kv.gain.after == pytest.approx(711.0 * 45 / (45 - 32.9 / 2), rel=0.001)
+    assert "weights" in weights.action
+    # Weights below a tenth of the time are not worth a remedy.
+    only = step_remedies("bandwidth", LLAMA, batch(64, 4000, 90))
+    assert [r.flag for r in only] == [kv.flag]
+    # And where weights are most, they come first; a KV cache of a tenth or more comes second.
+    actions = [r.action for r in step_remedies("bandwidth", LLAMA, batch(8, 1000, 12))]
+    assert [a.split(":")[1].split()[0] for a in actions[:2]] == ["weights", "a"]
+    assert "batch" in actions[2]
+
+
+def test_a_cache_in_fp32_goes_to_16_bits_and_one_in_8_bits_stays() -> None:
+    wide = CostModel(LLAMA.spec, "fp16", "fp32", A100)
+    first = step_remedies("bandwidth", wide, batch(32, 4000, 90))[0]
+    assert first.flag["stallscope"] == "--kv-dtype bf16"
+    narrow = CostModel(LLAMA.spec, "fp16", "fp8", A100)
+    actions = [r.action for r in step_remedies("bandwidth", narrow, batch(32, 4000, 30))]
+    assert not any("KV" in a for a in actions)
+
+
+def test_arithmetic_of_a_large_batch_is_not_helped_by_prefix_caching() -> None:
+    """1024 rows of 2 · 6.6 GFLOP are 43 of 70 ms; not one of them is a prompt's."""
+    dtype, devices = step_remedies("compute", LLAMA, batch(1024, 20, 70))
+    assert (dtype.check[:10], dtype.evidence[0]) == ("decode MFU", "mfu_decode")
+    assert devices.flag["vllm"] == "--tensor-parallel-size"
+    prompts = step_remedies("compute", LLAMA, prefill(0, 60, 1024))
+    assert "prefixes" in prompts[0].action
+    assert prompts[1].check.startswith("prefill MFU")
+
+
+def test_a_remedy_names_what_it_rests_on(replay: Replay) -> None:
+    for bottleneck in ("capacity", "scheduling", "bandwidth", "compute", "host"):
+        for remedy in found(bottleneck, replay, COST):
+            assert remedy.evidence
+            assert set(remedy.evidence) <= set(MEASURES)
+
+
+def test_a_report_names_only_evidence_that_the_run_has() -> None:
+    diagnosis = diagnose(batch_one())
+    names = {m.name for m in diagnosis.measures}
+    assert diagnosis.remedies
+    for remedy in diagnosis.remedies:
+        assert set(remedy.evidence) <= names
+    assert diagnosis.remedies[0].evidence == ("weight_bytes_per_step", "mbu_decode")
 
 
 # What smaller weights buy

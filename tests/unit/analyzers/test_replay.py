@@ -7,8 +7,9 @@ import random
 
 import pytest
 from played_run import COST, back_to_back, play, replay_of, tokens_per_s
-from step_rows import MS, free_model, request, step
+from step_rows import MS, NO_LIMITS, TINY, free_model, request, step
 
+from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.schedule import SchedulerConfig
 from stallscope.analyzers.step.budget import cost_steps, measured_steps
 from stallscope.analyzers.thresholds import Thresholds
@@ -192,10 +193,39 @@ def test_lifting_goes_as_far_as_the_load_can_use() -> None:
     assert lift(tight, "kv").num_blocks == 16
 
 
-def test_lifting_an_open_loop_admits_every_request() -> None:
+def opened(replay: Replay, most: int) -> Replay:
+    load = dataclasses.replace(replay.load, concurrency=None)
+    return dataclasses.replace(replay, load=load, most_in_flight=most)
+
+
+def test_lifting_an_open_loop_admits_all_that_were_in_flight_at_once() -> None:
     replay = replay_of(at_cap(2))
-    opened = dataclasses.replace(replay, load=dataclasses.replace(replay.load, concurrency=None))
-    assert lift(opened, "seqs").max_num_seqs == 16
+    assert lift(opened(replay, 5), "seqs").max_num_seqs == 5  # of 16 requests
     # Never lower than it was.
-    high = dataclasses.replace(opened, config=dataclasses.replace(ROOMY, max_num_seqs=99))
-    assert lift(high, "seqs").max_num_seqs == 99
+    high = dataclasses.replace(opened(replay, 5), config=dataclasses.replace(ROOMY, max_num_seqs=9))
+    assert lift(high, "seqs").max_num_seqs == 9
+    # Five requests of 32 tokens at full length, 8 blocks each.
+    tight = dataclasses.replace(opened(replay, 5), config=dataclasses.replace(ROOMY, num_blocks=9))
+    assert lift(tight, "kv").num_blocks == 40
+
+
+def test_most_in_flight_is_counted_from_the_requests() -> None:
+    """Three overlap; the fourth comes as the first ends, and the last never ends."""
+    times = [(0, 10), (2, 20), (4, 20), (10, 15), (30, None)]
+    rows = tuple(
+        request(i, arrival_ns=a, end_ns=e, input_tokens=1, output_tokens=2)
+        for i, (a, e) in enumerate(times)
+    )
+    replay = replay_of(dataclasses.replace(at_cap(1, [(1, 2)]), requests=rows), measured=1.0)
+    assert replay.most_in_flight == 3
+
+
+def test_blocks_are_those_of_one_devices_pool() -> None:
+    # 384 bytes a token, half of them on each of two devices: 7,680 bytes hold 10 blocks of 4.
+    subject = dataclasses.replace(at_cap(1).subject, kv_budget_bytes=7_680, num_devices=2)
+    steps = (step(0, 1, decode_requests=1, context_tokens=1, attention_pairs=1),)
+    rows = (request(0, input_tokens=4, output_tokens=2),)
+    capture = Capture(subject, steps=steps, requests=rows)
+    two = CostModel(TINY, "fp16", "fp16", dataclasses.replace(NO_LIMITS, ranks=2))
+    assert replay_of(capture, two, 1.0).config.num_blocks == 10
+    assert replay_of(capture, free_model(), 1.0).config.num_blocks == 5

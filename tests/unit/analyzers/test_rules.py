@@ -166,6 +166,27 @@ def test_bandwidth_by_the_decode_traffic_estimate(mbu: float, is_decode: bool, s
     assert bandwidth_rule(found, T).status == status
 
 
+@pytest.mark.parametrize("sm", [0.2, 0.4, None])
+def test_more_than_all_bytes_prove_nothing(sm: float | None) -> None:
+    """An MBU of 2.49 is a wrong count of bytes, not a DRAM above 80 %."""
+    found = evidence(
+        sm=() if sm is None else (value("sm_throughput", sm),),
+        dram=(bound("mbu", 2.49, "lower"),),
+        dram_is_decode=True,
+    )
+    assert bandwidth_rule(found, T).status == ("not met" if sm == 0.4 else "not observable")
+
+
+def test_more_than_all_flops_prove_nothing() -> None:
+    impossible = bound("mfu", 1.3, "lower")
+    dram = (value("dram_throughput", 0.9),)
+    assert bandwidth_rule(evidence(sm=(impossible,), dram=dram), T).status == "not observable"
+    queue = value("queue_wait_share", 0.5)
+    busy = bound("gpu_busy", 0.6, "upper")
+    found = evidence(queue_share=queue, utilisation=(impossible, busy))
+    assert scheduling_rule(found, T).status == "met"
+
+
 def test_a_counter_goes_before_the_estimate() -> None:
     found = evidence(
         sm=(value("sm_throughput", 0.2),),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import random
+from typing import Any
 
 import pytest
 from step_rows import MS, TINY, decode, free_model, prefill, step
@@ -160,13 +161,51 @@ def test_where_each_part_is_from() -> None:
 
     plain = sources(SLOW, decode(0, 9, 5))
     assert plain["weights"] == ("estimated", "roofline against the datasheet peak")
-    assert plain["host"] == ("measured", "gaps between steps")
+    assert plain["host"] == ("bound", "gaps between steps; time inside them was not marked")
+    assert plain["communication"] == ("derived", "one device")
+    assert plain["transfer"] == ("bound", "copies were not recorded")
     assert plain["unexplained"] == ("derived", "step time − the parts above")
     probed = dataclasses.replace(SLOW.machine, linear_times={"o": ((1, 0.001),)}, kind="achievable")
     measured = sources(CostModel(TINY, "fp16", "fp16", probed), decode(0, 9, 5, host_ns=1))
-    assert measured["weights"] == ("derived", "linears probed at the run's own row counts")
+    # Three layers' o_proj at 1 ms; the other linears by their bytes at 100 MB/s are 2.7 ms.
+    others = "probed at the run's own row counts, the rest roofline against the achievable peak"
+    assert measured["weights"] == ("derived", f"52 % linears {others}")
     assert measured["kv"] == ("estimated", "roofline against the achievable peak")
-    assert measured["host"][1] == "step time outside the forward call"
+    both = ("measured", "step time outside the forward call, and gaps between steps")
+    assert measured["host"] == both
+
+
+def test_probed_linears_are_all_of_the_weights_and_attention_is_not() -> None:
+    times = {g: ((1, 0.001),) for g in ("qkv", "o", "gate_up", "down", "lm_head")}
+    machine = dataclasses.replace(SLOW.machine, linear_times=times, peak_flops=1e6)
+    # 1e6 FLOP/s: linears and attention are both bound by arithmetic.
+    cost = CostModel(TINY, "fp16", "fp16", machine)
+    (budget,) = phase_budgets(cost_steps([decode(0, 90, 500)], cost), cost)
+    compute = next(p for p in budget.budget if p.part == "compute")
+    # 3 layers of 4 groups and the head: 13 ms. Attention: 3 · 4 · 64 · 500 FLOPs = 384 ms.
+    assert compute.time_s == pytest.approx(0.013 + 0.384)
+    assert (compute.provenance, compute.source[:12]) == ("estimated", "3 % linears ")
+    machine = dataclasses.replace(machine, peak_flops=1e9)
+    cost = CostModel(TINY, "fp16", "fp16", machine)
+    (budget,) = phase_budgets(cost_steps([decode(0, 90, 5)], cost), cost)
+    weights = next(p for p in budget.budget if p.part == "weights")
+    assert (weights.time_s, weights.source) == (
+        pytest.approx(0.013),
+        "linears probed at the run's own row counts",
+    )
+
+
+def test_links_between_devices() -> None:
+    def communication(**facts: Any) -> tuple[str, str, str | None]:
+        cost = CostModel(TINY, "fp16", "fp16", dataclasses.replace(SLOW.machine, ranks=2, **facts))
+        (budget,) = phase_budgets(cost_steps([decode(0, 9, 5)], cost), cost)
+        part = next(p for p in budget.budget if p.part == "communication")
+        return part.provenance, part.source, part.side
+
+    unknown = ("bound", "the link between the devices is not known", "lower")
+    assert communication() == unknown
+    linked = ("estimated", "all-reduce bytes ÷ link bandwidth", None)
+    assert communication(link_bytes_per_s=1e9) == linked
 
 
 def test_a_machine_without_limits_leaves_everything_unexplained() -> None:

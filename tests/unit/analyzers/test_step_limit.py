@@ -6,7 +6,7 @@ import pytest
 
 from stallscope.analyzers.classes import PARTS
 from stallscope.analyzers.result import BudgetPart, PhaseBudget
-from stallscope.analyzers.step.limit import Decision, limit_of_budget, part_share
+from stallscope.analyzers.step.limit import Decision, compute_phase, limit_of_budget, part_share
 from stallscope.analyzers.thresholds import Thresholds
 
 T = Thresholds()
@@ -72,6 +72,9 @@ def test_under_the_line_the_host_stays_a_candidate() -> None:
     assert limit(weights=0.35).between == ("bandwidth", "host")
     assert limit(host=0.35, compute=0.1).between == ("host", "compute")
     assert "65" in limit(weights=0.35).reason
+    # With little unexplained, no host can hide in it.
+    assert limit(weights=0.36, compute=0.34, host=0.28).between == ("bandwidth", "compute")
+    assert limit(weights=0.36, compute=0.3, unexplained=0.34).between == ("bandwidth", "host")
 
 
 def test_a_small_runner_up_is_not_named() -> None:
@@ -85,11 +88,23 @@ def test_a_model_error_blocks_what_the_model_says(part: str) -> None:
     assert sound.bottleneck in ("bandwidth", "compute")
     wrong = limit(**{part: 1.051})
     assert wrong.bottleneck == "undetermined"
-    assert "cost model" in wrong.reason
+    assert wrong.reason == "the cost model's floor is 5 % above the measured step"
+
+
+def test_the_floor_is_not_blamed_for_the_hosts_time() -> None:
+    """A floor of 90 % of the step is not above it; with 32 % of host time it is."""
+    assert limit(weights=0.9, host=0.32).reason == (
+        "the cost model's floor and the host's time together are 22 % above the measured step"
+    )
 
 
 def test_a_model_error_does_not_block_the_hosts_own_clock() -> None:
-    assert limit(host=0.7, weights=0.4).bottleneck == "host"  # 10 % too much
+    host = limit(host=0.7, weights=0.4)  # 10 % too much
+    assert host.bottleneck == "host"
+    assert host.reason == (
+        "the host takes 70 % of step time; yet the cost model's floor and the host's time "
+        "together are 10 % above the measured step"
+    )
     assert limit(communication=0.8, compute=0.3).bottleneck == "interconnect"
 
 
@@ -119,3 +134,16 @@ def test_thresholds_move_the_lines() -> None:
 
 def test_part_share_sums_the_named_parts() -> None:
     assert part_share(budget(weights=0.2, kv=0.3), "weights", "kv", "host") == pytest.approx(0.5)
+
+
+def test_the_phase_that_holds_the_arithmetic() -> None:
+    def phase(name: str, time_s: float, compute: float) -> PhaseBudget:
+        part = BudgetPart("compute", compute * time_s, compute, "estimated", "roofline")
+        return PhaseBudget(name, 1, time_s, 1.0, time_s, (part,))
+
+    whole = phase("all", 4.0, 0.5)
+    # 0.5 · 1 s of prompts against 0.4 · 3 s of decode; with a mixed step of 1.2 s they tie.
+    assert compute_phase((phase("prefill", 1.0, 0.5), phase("decode", 3.0, 0.4), whole)) == "decode"
+    mixed = phase("mixed", 2.0, 0.5)
+    assert compute_phase((mixed, phase("decode", 2.0, 0.4), whole)) == "prefill"
+    assert compute_phase(()) == "prefill"

@@ -47,7 +47,7 @@ BANDWIDTH = Measure("stream_bandwidth", 20e9, "B/s", "measured", "probe: before,
 
 
 def _part(part: str, time_s: float, share: float, kind: Provenance, source: str) -> BudgetPart:
-    return BudgetPart(part, time_s, share, kind, source)
+    return BudgetPart(part, time_s, share, kind, source, "lower" if kind == "bound" else None)
 
 
 def _budget(phase_s: float, shares: dict[str, float]) -> tuple[BudgetPart, ...]:
@@ -56,7 +56,7 @@ def _budget(phase_s: float, shares: dict[str, float]) -> tuple[BudgetPart, ...]:
         "kv": ("estimated", "KV bytes / stream probe"),
         "compute": ("estimated", "linear probes at the step's rows"),
         "communication": ("derived", "one device"),
-        "transfer": ("derived", "no offload"),
+        "transfer": ("bound", "copies were not recorded"),
         "host": ("measured", "step minus forward call"),
         "unexplained": ("derived", "step minus all other parts"),
     }
@@ -239,6 +239,7 @@ def busy() -> Diagnosis:
                 {"builtin": "--kv-budget 24MiB", "vLLM": "--gpu-memory-utilization 0.95"},
                 Gain("output_tokens_per_s", "tokens/s", 682.7, 911.0, 0.12),
                 "preemptions fall to 0 in the next run",
+                ("kv_used_share", "preemptions"),
             ),
             Remedy("Admit fewer requests at once", {"builtin": "--max-num-seqs 4"}, None, ""),
         ),
@@ -262,7 +263,7 @@ def blind() -> Diagnosis:
     """A file from which nothing could be read but that it exists."""
     return Diagnosis(
         version="0.1.0",
-        capture=CaptureInfo((), False, float("nan")),
+        capture=CaptureInfo((), False, None),
         subject=Subject(),
         thresholds=Thresholds(),
         goal=None,

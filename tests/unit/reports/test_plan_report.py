@@ -98,3 +98,16 @@ def test_json_without_a_device_is_null_and_not_zero() -> None:
     assert report["ttft_s"] is report["tpot_s"] is report["throughput_tokens_per_s"] is None
     assert report["decode"]["time_s"] is report["decode"]["error"] is None
     assert report["memory"]["free_bytes"] is report["memory"]["max_concurrency"] is None
+
+
+def test_several_devices_say_which_sizes_are_of_each() -> None:
+    # 524,288 bytes a token over all, 131,072 on each of four.
+    text = render_terminal(planned(num_devices=4, kv_lengths=(2048,)), width=200)
+    assert "KV cache per token: 131,072 bytes on each device." in text
+    assert "over all 4 devices" in text
+    assert "each device." not in render_terminal(planned(), width=200)
+
+
+def test_a_plan_that_does_not_fit_says_what_it_could_not_work_out() -> None:
+    text = render_terminal(planned(device=load_device("t4"), dtype="fp32"), width=200)
+    assert "TTFT, TPOT and throughput: not one request fits" in text

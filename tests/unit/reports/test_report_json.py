@@ -35,7 +35,7 @@ CONTRACT: dict[str, tuple[str, str]] = {
     "phases.0.budget.0": ("part time_s provenance", "share source"),
     "kv_table.0": ("seq_len bytes", "provenance source"),
     "measures.0": ("name value unit provenance source", ""),
-    "remedies.0": ("action flag gain check", ""),
+    "remedies.0": ("action flag gain check", "evidence"),
     "remedies.0.gain": ("metric from to error", "unit"),
     "wont_help.0": ("action because", ""),
     "not_observable.0": ("what reason how", ""),
@@ -94,12 +94,16 @@ def test_values(busy: Diagnosis) -> None:
     assert report["remedies"][0]["gain"]["to"] == 911.0
     assert report["remedies"][0]["flag"]["vLLM"] == "--gpu-memory-utilization 0.95"
     assert report["remedies"][1]["gain"] is None
+    evidence = [remedy["evidence"] for remedy in report["remedies"]]
+    assert evidence == [["kv_used_share", "preemptions"], []]
 
 
 def test_only_a_bound_has_a_side(busy: Diagnosis) -> None:
     sides = {m["name"]: m.get("side") for m in _load(busy)["measures"]}
     assert {name for name, side in sides.items() if side} == {"device_busy"}
     assert sides["device_busy"] == "upper"
+    parts = _load(busy)["phases"][0]["budget"]
+    assert {p["part"]: p["side"] for p in parts if "side" in p} == {"transfer": "lower"}
 
 
 def test_what_is_not_a_number_is_null(busy: Diagnosis) -> None:

@@ -1,11 +1,11 @@
-"""What weights in a smaller dtype would buy."""
+"""What weights or a KV cache in a smaller dtype would buy."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
-from stallscope.analyzers.cost.arithmetic import step_weight_bytes
+from stallscope.analyzers.cost.arithmetic import kv_bytes_per_token, step_weight_bytes
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.result import Gain
 from stallscope.analyzers.step.budget import StepCost
@@ -23,7 +23,29 @@ def fewer_weight_bytes(
     saves = step_weight_bytes(cost.spec, dtype) < step_weight_bytes(cost.spec, cost.dtype)
     if cost.machine.linear_times or cost.dtype == "fp8" or not saves or tokens_per_s is None:
         return None
-    other = CostModel(cost.spec, dtype, cost.kv_dtype, cost.machine)
+    return _gain(
+        costs, cost, CostModel(cost.spec, dtype, cost.kv_dtype, cost.machine), tokens_per_s
+    )
+
+
+def fewer_kv_bytes(
+    costs: Sequence[StepCost], cost: CostModel, kv_dtype: str, tokens_per_s: float | None
+) -> Gain | None:
+    """Predict throughput with a KV cache in another dtype, under the same conditions.
+
+    The room that it frees is not counted.
+    """
+    saves = kv_bytes_per_token(cost.spec, kv_dtype) < kv_bytes_per_token(cost.spec, cost.kv_dtype)
+    if cost.machine.linear_times or not saves or tokens_per_s is None:
+        return None
+    return _gain(
+        costs, cost, CostModel(cost.spec, cost.dtype, kv_dtype, cost.machine), tokens_per_s
+    )
+
+
+def _gain(
+    costs: Sequence[StepCost], cost: CostModel, other: CostModel, tokens_per_s: float
+) -> Gain | None:
     shapes = [step_shape(c.step, cost.spec.sliding_window) for c in costs]
     known = [s for s in shapes if s is not None]
     before = math.fsum(c.time_s for c in costs)

@@ -1,0 +1,73 @@
+"""Fields of events: anybody may record one with `Recorder.event`, so none can be relied on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+from stallscope.profiler.capture import Capture, Event
+
+# What an event of a kind must say to be of use; others are left out, and counted in a note.
+_NUMBERS: Mapping[str, tuple[str, ...]] = {
+    "kv_pool": ("bytes", "tokens"),
+    "kv_alloc": ("blocks", "bytes"),
+    "kv_read": ("bytes",),
+}
+_TEXTS: Mapping[str, tuple[str, ...]] = {
+    "probe": ("probe",),
+    "check": ("sentence",),
+    "not_observable": ("what", "reason"),
+}
+_PROBE_NUMBERS: Mapping[str, tuple[str, ...]] = {
+    "stream": ("value",),
+    "gemm": ("value",),
+    "linear": ("rows", "time_s"),
+}
+_PROBE_TEXTS: Mapping[str, tuple[str, ...]] = {
+    "stream": ("when",),
+    "gemm": ("when",),
+    "linear": ("op",),
+}
+
+
+def number(event: Event, name: str) -> float | None:
+    """Return a finite number that an event carries."""
+    value = event.data.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return value
+
+
+def text(event: Event, name: str) -> str | None:
+    """Return a text that an event carries."""
+    value = event.data.get(name)
+    return value if isinstance(value, str) and value else None
+
+
+def lacking(event: Event) -> tuple[str, ...]:
+    """Name what an event does not say and would have to."""
+    probe = text(event, "probe") or "" if event.kind == "probe" else ""
+    numbers = (*_NUMBERS.get(event.kind, ()), *_PROBE_NUMBERS.get(probe, ()))
+    texts = (*_TEXTS.get(event.kind, ()), *_PROBE_TEXTS.get(probe, ()))
+    return (
+        *(name for name in numbers if number(event, name) is None),
+        *(name for name in texts if text(event, name) is None),
+    )
+
+
+def whole_events(capture: Capture, kind: str) -> Iterator[Event]:
+    """Yield the events of a kind that say what they must."""
+    return (e for e in capture.events if e.kind == kind and not lacking(e))
+
+
+def notes(capture: Capture) -> tuple[str, ...]:
+    """Say which events were left out."""
+    counts: dict[tuple[str, str], int] = {}
+    for event in capture.events:
+        if missing := lacking(event):
+            key = event.kind, " and ".join(missing)
+            counts[key] = counts.get(key, 0) + 1
+    return tuple(
+        f"{count} {kind} event{'s' if count > 1 else ''} without {missing} left out."
+        for (kind, missing), count in counts.items()
+    )

@@ -1,0 +1,126 @@
+"""What to do about a step that memory or arithmetic limits: by what is read, and in which phase."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from stallscope.analyzers.cost.roofline import CostModel
+from stallscope.analyzers.result import Remedy
+from stallscope.analyzers.step.budget import StepCost, phase_budgets
+from stallscope.analyzers.step.limit import compute_phase
+from stallscope.analyzers.whatif.fewer_bytes import fewer_kv_bytes, fewer_weight_bytes
+
+HALF_KV_FLAGS: Mapping[str, str] = {
+    "vllm": "--kv-cache-dtype fp8",
+    "sglang": "--kv-cache-dtype fp8_e5m2",
+    "tensorrt-llm": "kv_cache_config.dtype: fp8",
+    "llama.cpp": "--cache-type-k q8_0 --cache-type-v q8_0",
+}
+# KV dtype → one of half the width, in words, and the engines' flags for it.
+_HALF_KV: Mapping[str, tuple[str, str, Mapping[str, str]]] = {
+    "fp32": ("bf16", "16 bits", {"stallscope": "--kv-dtype bf16"}),
+    "bf16": ("fp8", "8 bits", HALF_KV_FLAGS),
+    "fp16": ("fp8", "8 bits", HALF_KV_FLAGS),
+}
+_IN_16 = {"stallscope": "--dtype bf16", "vllm": "--dtype bfloat16", "sglang": "--dtype bfloat16"}
+_IN_4 = {
+    "vllm": "--quantization awq_marlin (a 4-bit checkpoint)",
+    "sglang": "--quantization awq_marlin (a 4-bit checkpoint)",
+    "llama.cpp": "a Q4_K_M file",
+}
+_SMALLER_CHECK = "weight bytes per step fall; compare TPOT before and after on the same prompts"
+_KV_CHECK = "KV bytes per token halve; check the answers' quality on your own prompts"
+_WEIGHTS = ("weight_bytes_per_step", "mbu_decode", "dram_throughput")
+_KV = ("kv_read_bytes_per_decode_step", "kv_bytes_per_token", "mbu_decode")
+
+
+def _smaller_weights(
+    costs: Sequence[StepCost], cost: CostModel | None, tokens_per_s: float | None
+) -> list[Remedy]:
+    found = []
+    if cost is not None and cost.dtype == "fp32":
+        action = "read fewer bytes: weights in 16 bits instead of 32"
+        gain = fewer_weight_bytes(costs, cost, "bf16", tokens_per_s)
+        found.append(Remedy(action, _IN_16, gain, _SMALLER_CHECK, _WEIGHTS))
+    if cost is None or cost.dtype != "int4":
+        action = "read fewer bytes: weights in 4 bits"
+        gain = fewer_weight_bytes(costs, cost, "int4", tokens_per_s) if cost else None
+        found.append(Remedy(action, _IN_4, gain, _SMALLER_CHECK, _WEIGHTS))
+    return found
+
+
+def _smaller_kv(
+    costs: Sequence[StepCost], cost: CostModel, tokens_per_s: float | None
+) -> list[Remedy]:
+    if cost.kv_dtype not in _HALF_KV:
+        return []
+    dtype, width, flags = _HALF_KV[cost.kv_dtype]
+    gain = fewer_kv_bytes(costs, cost, dtype, tokens_per_s)
+    return [Remedy(f"read fewer bytes: a KV cache in {width}", flags, gain, _KV_CHECK, _KV)]
+
+
+_BATCH = Remedy(
+    "read them for more tokens: serve more requests in one batch",
+    {"stallscope": "--concurrency", "vllm": "more clients, --max-num-seqs"},
+    None,
+    "tokens/s grows almost in proportion until arithmetic or KV room binds",
+    ("intensity_decode", "ridge", "mbu_decode"),
+)
+
+
+def bandwidth_remedies(
+    costs: Sequence[StepCost], cost: CostModel | None, tokens_per_s: float | None, least: float
+) -> list[Remedy]:
+    """Name first what makes up most of the bytes; what takes less than `least` of the time, never.
+
+    A larger batch shares the weights; each request brings its own KV, so where that is most of what
+    is read a batch shares little.
+    """
+    weights = _smaller_weights(costs, cost, tokens_per_s)
+    time_s = math.fsum(c.time_s for c in costs)
+    if cost is None or not time_s:
+        return [*weights, _BATCH]
+    share = {
+        part: math.fsum((c.floor or {}).get(part, 0.0) for c in costs) / time_s
+        for part in ("weights", "kv")
+    }
+    kv = _smaller_kv(costs, cost, tokens_per_s) if share["kv"] >= least else []
+    if share["kv"] > share["weights"]:
+        return [*kv, *(weights if share["weights"] >= least else [])]
+    return [*weights, *kv, _BATCH]
+
+
+_PREFIXES = Remedy(
+    "do not compute shared prompt prefixes again",
+    {
+        "vllm": "--enable-prefix-caching (on by default in V1)",
+        "sglang": "on by default (RadixAttention)",
+        "tensorrt-llm": "kv_cache_config.enable_block_reuse",
+    },
+    None,
+    "prefix hit rate above 0 and TTFT falls on repeated prefixes",
+    ("mfu_prefill", "intensity_prefill"),
+)
+_FASTER_DTYPE = {"stallscope": "--dtype bf16", "vllm": "--quantization fp8"}
+
+
+def compute_remedies(costs: Sequence[StepCost], cost: CostModel | None) -> list[Remedy]:
+    """Name what takes arithmetic away: from prompts, or from the steps of a large batch."""
+    phase = compute_phase(phase_budgets(costs, cost))
+    latency = "TTFT" if phase == "prefill" else "TPOT"
+    dtype = Remedy(
+        "compute in a dtype with a higher peak",
+        _FASTER_DTYPE,
+        None,
+        f"{phase} MFU against the new peak; {latency} before and after",
+        (f"mfu_{phase}", f"intensity_{phase}", "ridge"),
+    )
+    devices = Remedy(
+        "share the arithmetic of a step between more devices",
+        {"vllm": "--tensor-parallel-size", "sglang": "--tp-size"},
+        None,
+        "TPOT falls; communication appears in the step budget",
+        (f"mfu_{phase}", f"intensity_{phase}", "ridge"),
+    )
+    return [_PREFIXES, dtype] if phase == "prefill" else [dtype, devices]
