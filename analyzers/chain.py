@@ -97,7 +97,7 @@ def build_chain(judgement: Judgement, measures: tuple[Measure, ...]) -> tuple[Li
     if judgement.bottleneck == "capacity":
         links = _capacity(found, queues)
     elif judgement.bottleneck == "scheduling":
-        is_stalled = judgement.decision.reason == "stalled"
+        is_stalled = judgement.decision.limit == "stalled"
         links = _stalled(found) if is_stalled else _scheduling(found)
     elif judgement.bottleneck == "bandwidth":
         links = _bandwidth(found)

@@ -7,7 +7,12 @@ from dataclasses import dataclass
 
 from stallscope.analyzers.cost.arithmetic import kv_bytes_per_token
 from stallscope.analyzers.cost.roofline import CostModel
-from stallscope.analyzers.load.admission import LIMIT_CLASS, Admission, observe_admission
+from stallscope.analyzers.load.admission import (
+    LIMIT_CLASS,
+    LIMIT_HELD,
+    Admission,
+    observe_admission,
+)
 from stallscope.analyzers.load.demand import (
     Demand,
     Span,
@@ -68,7 +73,8 @@ def admission_decision(admission: Admission | None) -> Decision:
         between = tuple(dict.fromkeys([*known, "capacity", "scheduling"]))[:2]
         return Decision("undetermined", share, next_share, None, 0.0, quality, reason, between)
     after = LIMIT_CLASS.get(next_limit or "") if next_share > 0.05 else None
-    return Decision(LIMIT_CLASS[limit], share, next_share, after, 0.0, quality, limit)
+    reason = f"{LIMIT_HELD[limit]} {percent(share)} of the time in which requests waited"
+    return Decision(LIMIT_CLASS[limit], share, next_share, after, 0.0, quality, reason, limit=limit)
 
 
 def step_decision(

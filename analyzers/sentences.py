@@ -6,13 +6,11 @@ from collections.abc import Mapping
 
 from stallscope.analyzers.judge import Judgement
 from stallscope.analyzers.result import Gain
-from stallscope.analyzers.step.limit import Decision
+from stallscope.analyzers.step.limit import MUCH_UNEXPLAINED, Decision
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.analyzers.whatif.replay import WhatIf
 from stallscope.analyzers.words import both, percent
 from stallscope.profiler.evidence import Measure
-
-_MUCH = 0.25  # an unexplained share from here on is worth a trace
 
 
 def _queue_text(judgement: Judgement) -> str:
@@ -62,7 +60,7 @@ def _served(judgement: Judgement, cause: str) -> str:
 def _undetermined(decision: Decision, trace: str) -> str:
     between = f" between {both(decision.between)}" if decision.between else ""
     text = f"Undetermined{between}: {decision.reason}."
-    if decision.share > 0 and decision.unexplained >= _MUCH:
+    if decision.share > 0 and decision.unexplained >= MUCH_UNEXPLAINED:
         text += f" To tell what the rest is, {trace}."
     return text
 
@@ -118,6 +116,6 @@ def verdict_sentence(
         text = _capacity(judgement, found)
     else:
         text = f"{_QUEUED[bottleneck]}: {_queue_text(judgement)}"
-        if decision.reason == "stalled":
+        if decision.limit == "stalled":
             text = f"The engine makes no progress with KV free: {_queue_text(judgement)}"
     return text + _lifted(_LIFT.get(bottleneck, "lifting it"), whatif, t) + "."

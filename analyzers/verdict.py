@@ -95,8 +95,10 @@ def _say(
 def _whatif(judgement: Judgement, replay: Replay | None, t: Thresholds) -> WhatIf | None:
     if replay is None or judgement.admission is None:
         return None
-    limit = judgement.decision.reason
-    return try_config(replay, lift(replay, limit), t) if limit in ("kv", "seqs", "tokens") else None
+    limit = judgement.decision.limit
+    if limit not in ("kv", "seqs", "tokens"):
+        return None
+    return try_config(replay, lift(replay, limit), t)
 
 
 def _phase(costs: Sequence[StepCost]) -> str:

@@ -19,6 +19,14 @@ LIMIT_CLASS = {
     "stalled": "scheduling",
     "front": "host",
 }
+# What held the queue, as a clause that goes on with how much of the waiting time.
+LIMIT_HELD = {
+    "kv": "KV room was short for",
+    "seqs": "running requests stood at the sequence cap for",
+    "tokens": "prompts used up the token budget for",
+    "stalled": "the engine made no progress for",
+    "front": "requests stood in front of the scheduler for",
+}
 _MIN_RATES = 4  # fewer intervals do not show whether a rate is steady
 _FLAT = 0.25  # a rate whose spread is within this fraction of its mean is flat
 _AT_CAP = 0.95  # a budget counts as used up at this fraction: the rest is too small for a request

@@ -194,7 +194,7 @@ def admission(**shares: float) -> Admission:
 )
 def test_each_limit_has_its_class(limit: str, bottleneck: str) -> None:
     decision = admission_decision(admission(**{limit: 1.0}))
-    assert (decision.bottleneck, decision.reason, decision.share) == (bottleneck, limit, 1.0)
+    assert (decision.bottleneck, decision.limit, decision.share) == (bottleneck, limit, 1.0)
 
 
 def test_the_majority_decides_and_the_next_is_named() -> None:

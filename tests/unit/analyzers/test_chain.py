@@ -24,9 +24,9 @@ MEASURES = tuple(
 )
 
 
-def judgement(bottleneck: str, reason: str = "", *, queues: bool = False) -> Judgement:
+def judgement(bottleneck: str, limit: str = "", *, queues: bool = False) -> Judgement:
     admission = Admission({"kv": 1.0}, 1.0, "measured", "a test") if queues else None
-    decision = Decision(bottleneck, 1.0, 0.0, None, 0.0, 1.0, reason)
+    decision = Decision(bottleneck, 1.0, 0.0, None, 0.0, 1.0, "a reason", limit=limit or None)
     load = "overloaded" if queues else "served"
     return Judgement(load, decision, UNKNOWN_DEMAND, admission, ())
 
@@ -50,7 +50,7 @@ def test_without_preemption_only_the_queue_follows() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bottleneck", "reason", "queues", "first_cause"),
+    ("bottleneck", "limit", "queues", "first_cause"),
     [
         ("scheduling", "seqs", True, "sequence cap (max_num_seqs) reached with KV to spare"),
         ("scheduling", "stalled", True, "the engine makes no progress under no cap"),
@@ -67,9 +67,9 @@ def test_without_preemption_only_the_queue_follows() -> None:
     ],
 )
 def test_each_class_starts_at_its_cause(
-    bottleneck: str, reason: str, queues: bool, first_cause: str
+    bottleneck: str, limit: str, queues: bool, first_cause: str
 ) -> None:
-    chain = build_chain(judgement(bottleneck, reason, queues=queues), MEASURES)
+    chain = build_chain(judgement(bottleneck, limit, queues=queues), MEASURES)
     assert chain[0].cause == first_cause
     says_queue = any("queue" in link.effect for link in chain)
     assert says_queue is queues

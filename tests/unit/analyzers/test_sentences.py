@@ -93,15 +93,15 @@ def test_a_small_gain_is_said_in_the_headline(gain: float, most: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("bottleneck", "reason", "start"),
+    ("bottleneck", "limit", "start"),
     [
         ("scheduling", "stalled", "The engine makes no progress with KV free: "),
         ("compute", "tokens", "Prompts use up the token budget of every step and the rest queue: "),
         ("host", "front", "Requests queue in front of the scheduler: "),
     ],
 )
-def test_the_other_queues(bottleneck: str, reason: str, start: str) -> None:
-    sentence = say(decision(bottleneck, reason), queues=True, demand=QUEUE)
+def test_the_other_queues(bottleneck: str, limit: str, start: str) -> None:
+    sentence = say(decision(bottleneck, "held", limit=limit), queues=True, demand=QUEUE)
     assert sentence == f"{start}{QUEUE_TEXT}."
 
 
