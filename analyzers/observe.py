@@ -8,7 +8,8 @@ from stallscope.analyzers import isolated
 from stallscope.analyzers.checks import refused_allocations
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.cost.work import mbu, mfu, of_phases, work_of
-from stallscope.analyzers.load.demand import Demand, Span, union_ns
+from stallscope.analyzers.load.demand import Demand
+from stallscope.analyzers.load.span import Span, union_ns
 from stallscope.analyzers.phase_counters import decode_or_all
 from stallscope.analyzers.quantities import (
     DRAM_THROUGHPUT,
@@ -17,6 +18,7 @@ from stallscope.analyzers.quantities import (
     observe,
     samples_of,
 )
+from stallscope.analyzers.queue_measures import queue_wait
 from stallscope.analyzers.rules import RuleEvidence
 from stallscope.analyzers.step import decode_share
 from stallscope.analyzers.step.budget import StepCost
@@ -142,13 +144,6 @@ def _why(capture: Capture) -> dict[str, str]:
     }
 
 
-def _queue(demand: Demand) -> Measure | None:
-    if demand.queued_share is None:
-        return None
-    name = "queue_wait_share"
-    return Measure(name, demand.queued_share, "fraction", demand.provenance, demand.source)
-
-
 def rule_evidence(
     capture: Capture,
     costs: Sequence[StepCost],
@@ -170,7 +165,7 @@ def rule_evidence(
         sm=_sm(capture, costs, cost),
         dram=dram,
         dram_is_decode=is_decode,
-        queue_share=_queue(demand),
+        queue_share=queue_wait(demand),
         utilisation=_utilisation(capture, costs, cost, span),
         decode_requests=decode_share.from_requests(capture, costs) if is_load else None,
         decode_engine=decode_share.engine_measures(engine) if engine is not None else (),

@@ -45,6 +45,7 @@ def run(
     config = job.scheduler_config(device_memory_bytes(device)[1])
     hooks = replace(hooks or Hooks(), progress=progress)
     recorder = Recorder(options.capture, clock=hooks.clock, force=options.force)
+    recorder.set_meta("load_generator", "stallscope run")
     _record(Session(job, config, recorder, device, hooks))
     return options.capture
 

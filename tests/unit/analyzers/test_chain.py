@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from stallscope.analyzers.chain import build_chain
 from stallscope.analyzers.judge import Judgement
-from stallscope.analyzers.load.admission import Admission
 from stallscope.analyzers.load.demand import UNKNOWN_DEMAND
+from stallscope.analyzers.load.preemption import Preemption
+from stallscope.analyzers.load.queue_limits import Admission
 from stallscope.analyzers.measures import measure
 from stallscope.analyzers.step.limit import Decision
 
@@ -49,12 +52,40 @@ def test_without_preemption_only_the_queue_follows() -> None:
     assert [link.effect for link in chain] == ["requests queue for KV room", "TTFT grows"]
 
 
+def test_the_cap_has_kv_to_spare_only_where_the_pool_was_seen_and_never_full() -> None:
+    def cause(peak: float | None) -> str:
+        pool = () if peak is None else (measure("kv_used_peak", peak, "measured", "a test"),)
+        return build_chain(judgement("scheduling", "seqs", queues=True), pool)[0].cause
+
+    assert cause(0.94) == "sequence cap (max_num_seqs) reached with KV to spare"
+    assert cause(0.95) == cause(None) == "sequence cap (max_num_seqs) reached"
+
+
+def test_preemption_that_decides_ends_in_lost_tokens_and_in_the_queue_behind_it() -> None:
+    lost = dataclasses.replace(
+        judgement("capacity", "kv"), preemption=Preemption(0.3, 0.1), admission=None
+    )
+    effects = [link.effect for link in build_chain(lost, MEASURES)]
+    again = "prompt and output prefilled again"
+    assert effects == ["preemption", again, "fewer new tokens per second"]
+    queues = dataclasses.replace(lost, admission=Admission({"tokens": 1.0}, 1.0, "derived", "x"))
+    last = build_chain(queues, MEASURES)[-1]
+    assert (last.cause, last.effect) == (again, "requests queue")
+
+
 @pytest.mark.parametrize(
     ("bottleneck", "limit", "queues", "first_cause"),
     [
-        ("scheduling", "seqs", True, "sequence cap (max_num_seqs) reached with KV to spare"),
+        ("scheduling", "seqs", True, "sequence cap (max_num_seqs) reached"),
         ("scheduling", "stalled", True, "the engine makes no progress under no cap"),
         ("bandwidth", "", False, "every step reads all weights and the whole KV cache"),
+        (
+            "scheduling",
+            "imbalance",
+            True,
+            "one engine gets more requests than one with room",
+        ),
+        ("compute", "prefill", True, "prompts bring many tokens per step"),
         ("compute", "tokens", True, "prompts bring many tokens per step"),
         ("compute", "", False, "prompts bring many tokens per step"),
         ("host", "", False, "work on the host between forward calls"),
