@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from stallscope.analyzers.judge import Judgement
+from stallscope.analyzers.queue_words import kv_has_room
 from stallscope.analyzers.result import Link
 from stallscope.analyzers.step.limit import compute_phase
 from stallscope.profiler.evidence import Measure
@@ -14,16 +15,20 @@ def _link(found: Mapping[str, Measure], cause: str, effect: str, *evidence: str)
     return Link(cause, effect, tuple(name for name in evidence if name in found))
 
 
-def _capacity(found: Mapping[str, Measure], queues: bool) -> list[Link]:
+_AGAIN = "prompt and output prefilled again"
+
+
+def _capacity(found: Mapping[str, Measure], judgement: Judgement) -> list[Link]:
     full = "KV pool full"
     links = []
     preempted = found.get("preemptions")
     if preempted is not None and preempted.value > 0:
         links.append(_link(found, full, "preemption", "kv_used_peak", "preemptions"))
-        links.append(
-            _link(found, "preemption", "prompt and output prefilled again", "recomputed_tokens")
-        )
-    if queues:
+        evidence = ("recomputed_tokens", "recompute_share")
+        links.append(_link(found, "preemption", _AGAIN, *evidence))
+    if judgement.preemption is not None:
+        links += _thrash(found, queues=judgement.admission is not None)
+    elif judgement.admission is not None:
         links.append(
             _link(found, full, "requests queue for KV room", "limit_kv", "queue_wait_share")
         )
@@ -31,16 +36,32 @@ def _capacity(found: Mapping[str, Measure], queues: bool) -> list[Link]:
     return links
 
 
-def _stalled(found: Mapping[str, Measure]) -> list[Link]:
-    cause = "the engine makes no progress under no cap"
+def _thrash(found: Mapping[str, Measure], *, queues: bool) -> list[Link]:
+    """What prefilling again does to the requests that run, and to those that queue behind it."""
+    links = [_link(found, _AGAIN, "fewer new tokens per second", "preempted_share")]
+    if queues:
+        links.append(_link(found, _AGAIN, "requests queue", "queue_wait_share", "waiting_mean"))
+    return links
+
+
+_WHY_HELD = {
+    "stalled": "the engine makes no progress under no cap",
+    "imbalance": "one engine gets more requests than one with room",
+}
+
+
+def _held(found: Mapping[str, Measure], limit: str) -> list[Link]:
+    """A queue that is at no cap."""
+    evidence = (f"limit_{limit}", "queue_wait_share", "in_flight_fullest", "in_flight_mean_engine")
     return [
-        _link(found, cause, "requests queue", "limit_stalled", "queue_wait_share"),
+        _link(found, _WHY_HELD[limit], "requests queue", *evidence),
         _link(found, "requests queue", "TTFT grows", "waiting_mean"),
     ]
 
 
 def _scheduling(found: Mapping[str, Measure]) -> list[Link]:
-    cap = "sequence cap (max_num_seqs) reached with KV to spare"
+    cap = "sequence cap (max_num_seqs) reached"
+    cap += " with KV to spare" if kv_has_room(found) else ""
     links = [
         _link(found, cap, "requests queue", "limit_seqs", "kv_used_peak", "queue_wait_share"),
         _link(found, "requests queue", "TTFT grows", "waiting_mean"),
@@ -71,19 +92,25 @@ def _bandwidth(found: Mapping[str, Measure]) -> list[Link]:
     ]
 
 
-def _compute(found: Mapping[str, Measure], phase: str, queues: bool) -> list[Link]:
+_HELD_BY_PROMPTS = {
+    "tokens": "token budget used up; requests queue",
+    "prefill": "prompts queue behind prompts",
+}
+
+
+def _compute(found: Mapping[str, Measure], phase: str, limit: str | None) -> list[Link]:
     work = "prompts bring many tokens per step"
     if phase == "decode":
         work = "a large batch brings many tokens per step"
     evidence = (f"intensity_{phase}", "ridge", f"mfu_{phase}")
     links = [_link(found, work, "arithmetic sets the step time", *evidence)]
-    if queues:
-        links.append(_link(found, work, "token budget used up; requests queue", "limit_tokens"))
+    if limit is not None:
+        links.append(_link(found, work, _HELD_BY_PROMPTS[limit], f"limit_{limit}"))
     return links
 
 
-def _host(found: Mapping[str, Measure], queues: bool) -> list[Link]:
-    if queues:
+def _host(found: Mapping[str, Measure], *, is_front: bool) -> list[Link]:
+    if is_front:
         cause = "requests are prepared more slowly than the scheduler could take them"
         effect = "they queue in front of the scheduler"
         return [_link(found, cause, effect, "limit_front", "queue_wait_share")]
@@ -94,19 +121,18 @@ def _host(found: Mapping[str, Measure], queues: bool) -> list[Link]:
 def build_chain(judgement: Judgement, measures: tuple[Measure, ...]) -> tuple[Link, ...]:
     """Walk from the binding cause to its observed effects."""
     found = {m.name: m for m in measures}
-    queues = judgement.admission is not None
+    limit = judgement.decision.limit
     links: list[Link] = []
     if judgement.bottleneck == "capacity":
-        links = _capacity(found, queues)
+        links = _capacity(found, judgement)
     elif judgement.bottleneck == "scheduling":
-        is_stalled = judgement.decision.reason == "stalled"
-        links = _stalled(found) if is_stalled else _scheduling(found)
+        links = _held(found, limit) if limit in _WHY_HELD else _scheduling(found)
     elif judgement.bottleneck == "bandwidth":
         links = _bandwidth(found)
     elif judgement.bottleneck == "compute":
-        # What queues for the token budget are prompts, whatever the steps did.
-        phase = "prefill" if queues else compute_phase(judgement.budgets)
-        links = _compute(found, phase, queues)
+        # What queues behind prompts are prompts, whatever the steps did.
+        phase = "prefill" if limit is not None else compute_phase(judgement.budgets)
+        links = _compute(found, phase, limit)
     elif judgement.bottleneck == "host":
-        links = _host(found, queues)
+        links = _host(found, is_front=limit == "front")
     return tuple(links)

@@ -10,12 +10,15 @@ from stallscope.analyzers.cost.operator_table import operator_table
 from stallscope.analyzers.document import document_verdict
 from stallscope.analyzers.gaps import unobserved
 from stallscope.analyzers.isolated import without_load
+from stallscope.analyzers.judge import Judgement
 from stallscope.analyzers.kv_life import DEFAULT_LENGTHS, allocated_rows, kv_rows, life_stages
 from stallscope.analyzers.load.demand import Demand
 from stallscope.analyzers.load.latency import latencies
-from stallscope.analyzers.measures import all_measures
+from stallscope.analyzers.load.preemption import count_preemptions
+from stallscope.analyzers.measures import step_measures
 from stallscope.analyzers.observe import rule_evidence
 from stallscope.analyzers.prepared import Run, prepare
+from stallscope.analyzers.queue_measures import queue_measures
 from stallscope.analyzers.result import (
     CaptureInfo,
     Diagnosis,
@@ -23,6 +26,7 @@ from stallscope.analyzers.result import (
     Remedy,
     RuleResult,
     SourceInfo,
+    Verdict,
     WontHelp,
 )
 from stallscope.analyzers.rules import evaluate
@@ -80,13 +84,10 @@ def diagnose(
         capture, run.costs, cost=run.cost, missing=run.why_no_budget, span=run.span, t=t
     )
     rules = _rules(run, judgement.demand)
-    measures = all_measures(
-        capture, run.costs, cost=run.cost, demand=judgement.demand, admission=judgement.admission
-    )
-    measures = _with_rule_measures(measures, rules)
+    measures = _with_rule_measures(_measures(run, judgement), rules)
     replay = build_replay(capture, run.costs, run.cost, run.throughput.output_tokens_per_s)
     verdict = build_verdict(run, judgement, windows, measures, replay=replay, goal=goal)
-    preempts = any(e.kind == "preempt" for e in capture.events)
+    preempts = bool(count_preemptions(capture))
     return Diagnosis(
         version=version,
         capture=_info(run),
@@ -105,8 +106,8 @@ def diagnose(
         kv_table=_kv_table(run),
         kv_life=life_stages(capture),
         measures=measures,
-        remedies=_that_rest_on(measures, _remedies(run, verdict.bottleneck, replay)),
-        wont_help=_wont_help(run, verdict.bottleneck),
+        remedies=_that_rest_on(measures, _remedies(run, verdict, replay)),
+        wont_help=_wont_help(run, verdict),
         not_observable=(
             *run.checked.not_observable,
             *unobserved(capture, run.costs, rules, run.missing),
@@ -126,12 +127,25 @@ def _that_rest_on(measures: Sequence[Measure], remedies: Sequence[Remedy]) -> tu
     )
 
 
-def _remedies(run: Run, bottleneck: str, replay: Replay | None) -> tuple[Remedy, ...]:
+def _measures(run: Run, judgement: Judgement) -> tuple[Measure, ...]:
+    found = queue_measures(
+        run.capture,
+        run.costs,
+        cost=run.cost,
+        demand=judgement.demand,
+        admission=judgement.admission,
+        span=run.span,
+    )
+    return (*found, *step_measures(run.capture, run.costs, cost=run.cost))
+
+
+def _remedies(run: Run, verdict: Verdict, replay: Replay | None) -> tuple[Remedy, ...]:
     refused = refused_allocations(run.capture)
     if refused:
         return remedies_after_refusal(refused_at(refused[0]))
     return remedies_for(
-        bottleneck,
+        verdict.bottleneck,
+        limit=verdict.limit,
         replay=replay,
         costs=run.costs,
         cost=run.cost,
@@ -140,8 +154,10 @@ def _remedies(run: Run, bottleneck: str, replay: Replay | None) -> tuple[Remedy,
     )
 
 
-def _wont_help(run: Run, bottleneck: str) -> tuple[WontHelp, ...]:
-    return WONT_HELP_AFTER_REFUSAL if refused_allocations(run.capture) else wont_help(bottleneck)
+def _wont_help(run: Run, verdict: Verdict) -> tuple[WontHelp, ...]:
+    if refused_allocations(run.capture):
+        return WONT_HELP_AFTER_REFUSAL
+    return wont_help(verdict.bottleneck, verdict.limit)
 
 
 def _rules(run: Run, demand: Demand) -> tuple[RuleResult, ...]:

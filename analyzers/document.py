@@ -13,7 +13,7 @@ _CLASS_RULES = ("capacity", "bandwidth", "scheduling")
 _OTHER_VIEW = {
     "bandwidth": "yet reading weights and KV, at the speed this device reaches at these shapes, "
     "is the largest known part of the step",
-    "scheduling": "yet requests queue while KV has room",
+    "scheduling": "yet requests queue, and not for KV room",
 }
 _WITHOUT_BUDGET = "yet the counters and kernels that were seen point to reading memory"
 _NOT_ENOUGH = {

@@ -37,6 +37,8 @@ def _of_rules(rules: Sequence[RuleResult], subject: Subject) -> list[NotObservab
     scheduling = by_id(rules, "scheduling")
     if not any(m.name == "queue_wait_share" for m in scheduling.measures):
         how["scheduling"] = "record requests, or the engine's waiting and running"
+    elif any(m.name == "queue_wait_share" and m.side for m in scheduling.measures):
+        how["scheduling"] = "record how long preempted requests wait (preempted_ns)"
     if subject.isolated_phases:
         how |= dict.fromkeys(("scheduling", "decode-focus"), isolated.HOW)
     return [

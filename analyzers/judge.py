@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from stallscope.analyzers.cost.roofline import CostModel, kv_bytes_on_rank
-from stallscope.analyzers.load.admission import LIMIT_CLASS, Admission, observe_admission
+from stallscope.analyzers.load.admission import observe_admission, sees_queue
 from stallscope.analyzers.load.demand import (
     Demand,
-    Span,
     classify_load,
     is_client_limited,
     observe_demand,
 )
+from stallscope.analyzers.load.preemption import Preemption, observe_preemption
+from stallscope.analyzers.load.queue_limits import LIMIT_CLASS, LIMIT_HELD, Admission
+from stallscope.analyzers.load.span import Span
 from stallscope.analyzers.result import PhaseBudget
 from stallscope.analyzers.step.agreement import with_counters
 from stallscope.analyzers.step.budget import StepCost, overall, phase_budgets
@@ -25,16 +27,24 @@ from stallscope.analyzers.thresholds import Thresholds
 from stallscope.analyzers.words import percent
 from stallscope.profiler.capture import Capture
 
+_WORTH_SAYING = 0.01
+_MOST = 0.5  # of the waiting time a limit must explain; of the run, a queue must stand
+
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What binds in a span. `decision` rates it; `admission` is set when something queued."""
+    """What binds in a span.
+
+    `decision` rates it; `admission` is set when something queued, `preemption` when its cost
+    decided.
+    """
 
     load: str
     decision: Decision
     demand: Demand
     admission: Admission | None
     budgets: tuple[PhaseBudget, ...]
+    preemption: Preemption | None = None
 
     @property
     def bottleneck(self) -> str:
@@ -42,33 +52,59 @@ class Judgement:
         return self.decision.bottleneck
 
 
-def offered_concurrency(capture: Capture, demand: Demand) -> float | None:
-    """Return how many clients offered load, where that and what arrived have separate sources.
+def offered_concurrency(capture: Capture) -> float | None:
+    """Return how many clients offered load, where less than that can have arrived.
 
     Our own load generator's clients are in flight by construction until they have nothing left.
     """
-    if demand.provenance == "measured" or capture.subject.concurrency is None:
-        return None
-    return float(capture.subject.concurrency)
+    is_own = capture.subject.engine == "builtin" or "load_generator" in capture.meta
+    offered = capture.subject.concurrency
+    return None if is_own or offered is None else float(offered)
+
+
+def _by_class(admission: Admission) -> list[tuple[str, float]]:
+    """Sum the shares by class, largest first; "unknown" stays apart."""
+    totals: dict[str, float] = {}
+    for limit, share in admission.ranked():
+        name = LIMIT_CLASS.get(limit, limit)
+        totals[name] = totals.get(name, 0.0) + share
+    return sorted(totals.items(), key=lambda item: (-item[1], item[0] == "unknown", item[0]))
 
 
 def admission_decision(admission: Admission | None) -> Decision:
     """Decide an overloaded span by the limit that stood at its cap while something waited."""
+    both = ("capacity", "scheduling")
     if admission is None:
         reason = "requests queue, but nothing recorded tells at which limit"
-        both = ("capacity", "scheduling")
         return Decision("undetermined", 0.0, 0.0, None, 0.0, QUALITY["estimated"], reason, both)
-    ranked = admission.ranked()
-    limit, share = ranked[0]
-    next_limit, next_share = ranked[1] if len(ranked) > 1 else (None, 0.0)
+    ranked = _by_class(admission)
+    bottleneck, share = ranked[0]
+    after, next_share = ranked[1] if len(ranked) > 1 else (None, 0.0)
     quality = QUALITY[admission.provenance]
-    known = [LIMIT_CLASS[name] for name, _ in ranked if name != "unknown"]
-    if limit == "unknown" or share < 0.5:
+    if bottleneck == "unknown" or share < _MOST:
         reason = "requests queue under no limit that was seen at its cap for most of the time"
-        between = tuple(dict.fromkeys([*known, "capacity", "scheduling"]))[:2]
+        known = [name for name, _ in ranked if name != "unknown"]
+        between = tuple(dict.fromkeys([*known, *both]))[:2]
         return Decision("undetermined", share, next_share, None, 0.0, quality, reason, between)
-    after = LIMIT_CLASS.get(next_limit or "") if next_share > 0.05 else None
-    return Decision(LIMIT_CLASS[limit], share, next_share, after, 0.0, quality, limit)
+    next_class = after if after != "unknown" and next_share > 0.05 else None
+    limit = next(name for name, _ in admission.ranked() if LIMIT_CLASS.get(name) == bottleneck)
+    reason = f"{LIMIT_HELD[limit]} {percent(share)} of the time in which requests waited"
+    # A queue that stood only now and then says less about the whole.
+    quality *= min(1.0, admission.share_waiting / _MOST)
+    return Decision(bottleneck, share, next_share, next_class, 0.0, quality, reason, limit=limit)
+
+
+def preemption_decision(found: Preemption, instead: Decision, t: Thresholds) -> Decision:
+    """Name the full KV pool the first cause of what else limits: its preemptions cost too much."""
+    reason = "running requests are preempted"
+    if found.recompute_share is not None:
+        again = percent(found.recompute_share)
+        reason += f", prefilling them again takes {again} of step time"
+    if (found.wait_share or 0.0) >= _WORTH_SAYING:
+        reason += f", and they wait {percent(found.wait_share or 0.0)} of the requests' time"
+    after = instead.bottleneck if instead.bottleneck != "undetermined" else None
+    line, quality = t.queue_wait_share, QUALITY["derived"]
+    return Decision("capacity", found.cost, line, after, 0.0, quality, reason, limit="kv")
 
 
 def step_decision(
@@ -84,10 +120,12 @@ def step_decision(
 
 
 def _none(demand: Demand, t: Thresholds) -> Decision:
-    idle, queued = demand.idle_share or 0.0, demand.queued_share or 0.0
+    idle, queued, held = demand.idle_share or 0.0, demand.queued_share or 0.0, demand.held_share
     reason = f"nothing was in flight {percent(idle)} of the time"
     if queued < t.nothing_waits:
         reason += " and nothing waited"
+    elif (held or 0.0) < t.nothing_waits:
+        reason += ", and requests waited for no more than the step that ran when they came"
     else:
         reason += f"; in the rest, requests waited {percent(queued)} of their time"
     return Decision("none", idle, 0.0, None, 0.0, QUALITY[demand.provenance], reason)
@@ -110,21 +148,35 @@ def judge(
 ) -> Judgement:
     """Judge a span from the steps that lie in it; `missing` says why there is no cost model."""
     demand = observe_demand(capture, span)
-    load = classify_load(demand, t)
-    budgets = phase_budgets(costs, cost)
-    admission: Admission | None = None
-    offered = offered_concurrency(capture, demand)
+    load, budgets = classify_load(demand, t), phase_budgets(costs, cost)
+    offered = offered_concurrency(capture)
     if is_client_limited(demand, offered, t):
-        decision = _client(demand, offered or 0.0)
-    elif load in ("idle", "underloaded"):
-        decision = _none(demand, t)
-    elif load == "overloaded":
-        per_token = kv_bytes_on_rank(cost) if cost is not None else None
-        admission = observe_admission(capture, span, per_token)
+        return Judgement(load, _client(demand, offered or 0.0), demand, None, budgets)
+    if load in ("idle", "underloaded"):
+        return Judgement(load, _none(demand, t), demand, None, budgets)
+    admission = _admission(capture, cost, span) if load == "overloaded" else None
+    if load == "overloaded" and not _saw_no_queue(capture, span):
         decision = admission_decision(admission)
+    elif load == "overloaded" and (demand.idle_share or 0.0) >= t.underloaded_share:
+        decision = _none(demand, t)
     else:
         budget = overall(budgets)
         decision = step_decision(capture, budget, missing, t)
         if budget is not None and budget.budget:  # else the counters decided already
             decision = with_counters(decision, capture, t)
-    return Judgement(load, decision, demand, admission, budgets)
+    lost = observe_preemption(capture, costs, cost, span)
+    if lost is None or lost.cost < t.queue_wait_share or decision.limit == "kv":
+        return Judgement(load, decision, demand, admission, budgets)
+    decision = preemption_decision(lost, decision, t)
+    return Judgement(load, decision, demand, admission, budgets, lost)
+
+
+def _admission(capture: Capture, cost: CostModel | None, span: Span) -> Admission | None:
+    per_token = kv_bytes_on_rank(cost) if cost is not None else None
+    return observe_admission(capture, span, per_token)
+
+
+def _saw_no_queue(capture: Capture, span: Span) -> bool:
+    """Tell whether the steps of a span all say that nothing waited, whatever requests say."""
+    steps = [s for s in capture.steps if not s.warmup and span.overlap_ns(s.start_ns, s.end_ns)]
+    return sees_queue(steps) and not any(s.waiting for s in steps)

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.cost.work import of_phases
 from stallscope.analyzers.judge import Judgement, step_decision
+from stallscope.analyzers.load.preemption import count_preemptions
+from stallscope.analyzers.phase_counters import seen_in
 from stallscope.analyzers.result import Limits
 from stallscope.analyzers.step.budget import StepCost, phase_budget
-from stallscope.analyzers.step.limit import Decision
+from stallscope.analyzers.step.indicators import CANDIDATES
+from stallscope.analyzers.step.limit import QUALITY, Decision
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.profiler.capture import Capture
+
+_NEARLY_ALL = 0.9  # of the time, from which a counter of the whole is one of the phase
 
 
 def _of_phases(
@@ -23,12 +29,31 @@ def _of_phases(
     phases: tuple[str, ...],
 ) -> Decision:
     chosen = of_phases(costs, *phases)
+    if costs and not chosen:
+        reason = f"no {' or '.join(phases)} step was recorded"
+        quality = QUALITY["estimated"]
+        return Decision("undetermined", 0.0, 0.0, None, 1.0, quality, reason, CANDIDATES)
     budget = None
     if chosen:
         budget = phase_budget("all", chosen, cost, sum(c.time_s for c in chosen))
-    elif costs:
-        missing = f"no {' or '.join(phases)} step was recorded"
+    if budget is None or not budget.budget:
+        capture = _seen_in(capture, costs, phases)
     return step_decision(capture, budget, missing, t)
+
+
+def _seen_in(capture: Capture, costs: Sequence[StepCost], phases: tuple[str, ...]) -> Capture:
+    """Keep the evidence of some phases: their kernels, and counters of their own stretches.
+
+    Where they fill the time, those of the whole run; else another phase's must not speak for them.
+    """
+    times = [(c.step.phase, c.time_s) for c in costs]
+    times = times or [(k.phase, float(k.busy_ns)) for k in capture.kernels]
+    total = sum(time for _, time in times)
+    if not total or sum(time for phase, time in times if phase in phases) >= _NEARLY_ALL * total:
+        return capture
+    kernels = tuple(k for k in capture.kernels if k.phase in phases)
+    own = seen_in(capture, phases[0]).device_samples
+    return dataclasses.replace(capture, kernels=kernels, device_samples=own)
 
 
 def decisions_by_goal(
@@ -46,14 +71,16 @@ def decisions_by_goal(
     that prefill. TPOT: the steps that decode, whatever the queue, unless running requests are
     preempted for KV room.
     """
-    queues = judgement.load == "overloaded"
+    queues = judgement.admission is not None or (
+        judgement.load == "overloaded" and judgement.bottleneck == "undetermined"
+    )
     ttft = (
         judgement.decision
         if queues
         else _of_phases(capture, costs, cost, missing, t, ("prefill", "mixed"))
     )
     tpot = _of_phases(capture, costs, cost, missing, t, ("decode", "mixed"))
-    if judgement.bottleneck == "capacity" and any(e.kind == "preempt" for e in capture.events):
+    if judgement.bottleneck == "capacity" and count_preemptions(capture):
         tpot = judgement.decision
     return {"ttft": ttft, "tpot": tpot, "throughput": judgement.decision}
 

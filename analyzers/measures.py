@@ -10,13 +10,11 @@ from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.cost.work import mbu, mfu, of_phases, work_of
 from stallscope.analyzers.event_fields import number, whole_events
 from stallscope.analyzers.kv_life import of_all_devices
-from stallscope.analyzers.load.admission import Admission
-from stallscope.analyzers.load.demand import Demand
 from stallscope.analyzers.phase_counters import PHASES, phase_measures
 from stallscope.analyzers.step.budget import StepCost
 from stallscope.analyzers.step.origins import origin_of_host
 from stallscope.profiler.capture import Capture
-from stallscope.profiler.evidence import Measure
+from stallscope.profiler.evidence import BoundSide, Measure
 
 # name → (unit, meaning); docs/metrics.md lists the same names.
 MEASURES: dict[str, tuple[str, str]] = {
@@ -27,11 +25,27 @@ MEASURES: dict[str, tuple[str, str]] = {
     "limit_kv": ("fraction", "of the time something waited, held back by KV room"),
     "limit_seqs": ("fraction", "of the time something waited, held back by max_num_seqs"),
     "limit_tokens": ("fraction", "of the time something waited, held back by the token budget"),
+    "limit_prefill": (
+        "fraction",
+        "of the time something waited, prompts taken in at a steady rate under every cap",
+    ),
     "limit_stalled": ("fraction", "of the time something waited, no progress under no cap"),
+    "limit_imbalance": (
+        "fraction",
+        "of the time something waited, at one engine while another had room",
+    ),
     "limit_front": ("fraction", "of the time something waited, in front of the scheduler"),
     "limit_unknown": ("fraction", "of the time something waited, under no limit seen at its cap"),
+    "in_flight_fullest": ("requests", "mean requests in the fullest of several engines"),
+    "in_flight_mean_engine": ("requests", "mean requests in one of several engines"),
+    "step_wait_share": (
+        "fraction",
+        "of the requests' time, waiting only for the step that ran when they came",
+    ),
     "preemptions": ("count", "running requests put back into the queue"),
     "recomputed_tokens": ("tokens", "prompt and output tokens prefilled again after preemption"),
+    "recompute_share": ("fraction", "of step time, prefilling again what preemption dropped"),
+    "preempted_share": ("fraction", "of the requests' time, put back into the queue"),
     "kv_used_peak": ("fraction", "highest KV pool use"),
     "kv_used_mean": ("fraction", "mean KV pool use over step time"),
     "kv_bytes_per_token": ("bytes", "KV cache per token by the formula"),
@@ -73,43 +87,18 @@ MEASURES: dict[str, tuple[str, str]] = {
 }
 
 
-def measure(name: str, value: float, provenance: str, source: str) -> Measure:
+def measure(
+    name: str, value: float, provenance: str, source: str, *, side: BoundSide | None = None
+) -> Measure:
     """Build a measure of the closed list; KeyError for a name that is not in it."""
-    return Measure(name, value, MEASURES[name][0], provenance, source)  # type: ignore[arg-type]
-
-
-def demand_measures(demand: Demand, admission: Admission | None) -> list[Measure]:
-    """The load, and what the queue waited for."""
-    values = {
-        "queue_wait_share": demand.queued_share,
-        "idle_share": demand.idle_share,
-        "in_flight": demand.in_flight,
-        "waiting_mean": demand.waiting,
-    }
-    found = [
-        measure(name, value, demand.provenance, demand.source)
-        for name, value in values.items()
-        if value is not None
-    ]
-    if admission is not None:
-        found += [
-            measure(f"limit_{name}", share, admission.provenance, admission.source)
-            for name, share in admission.ranked()
-        ]
-    return found
-
-
-def _recomputed(capture: Capture, costs: Sequence[StepCost]) -> int | None:
-    if not capture.requests:
-        return None
-    prompts = sum(r.input_tokens - (r.cached_tokens or 0) for r in capture.requests)
-    return max(0, sum(c.step.prefill_tokens for c in costs) - prompts)
+    unit = MEASURES[name][0]
+    return Measure(name, value, unit, provenance, source, side)  # type: ignore[arg-type]
 
 
 def kv_measures(
     capture: Capture, costs: Sequence[StepCost], cost: CostModel | None
 ) -> list[Measure]:
-    """KV pool use, preemption and what it cost, bytes per token."""
+    """KV pool use, and bytes per token."""
     found: list[Measure] = []
     steps = [c for c in costs if c.step.kv_used_bytes is not None and c.step.kv_total_bytes]
     shares = [(c.step.kv_used_bytes or 0) / (c.step.kv_total_bytes or 1) for c in steps]
@@ -118,15 +107,6 @@ def kv_measures(
         mean = math.fsum(s * c.time_s for s, c in zip(shares, steps, strict=True)) / time_s
         found.append(measure("kv_used_peak", max(shares), "measured", "KV pool gauge of each step"))
         found.append(measure("kv_used_mean", mean, "measured", "KV pool gauge of each step"))
-    if any(r.preemptions is not None for r in capture.requests):
-        count = sum(r.preemptions or 0 for r in capture.requests)
-        found.append(measure("preemptions", count, "measured", "request rows"))
-        again = _recomputed(capture, costs)
-        if count and again is not None:
-            source = "prefilled tokens − prompt tokens"
-            found.append(measure("recomputed_tokens", again, "derived", source))
-    elif preempted := sum(e.kind == "preempt" for e in capture.events):
-        found.append(measure("preemptions", preempted, "measured", "preempt events"))
     return found + _kv_bytes(capture, costs, cost)
 
 
@@ -227,17 +207,14 @@ def host_measure(costs: Sequence[StepCost]) -> list[Measure]:
     return [Measure("host_per_step", value, "s", "bound", source, "lower")] if value else []
 
 
-def all_measures(
+def step_measures(
     capture: Capture,
     costs: Sequence[StepCost],
     *,
     cost: CostModel | None,
-    demand: Demand,
-    admission: Admission | None,
 ) -> tuple[Measure, ...]:
-    """Collect every measure a capture supports."""
+    """Collect what a capture tells of KV, work, host and probes."""
     return (
-        *demand_measures(demand, admission),
         *kv_measures(capture, costs, cost),
         *work_measures(costs, cost),
         *(stream_measure(capture, costs, cost) if cost is not None else ()),

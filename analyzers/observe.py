@@ -8,7 +8,9 @@ from stallscope.analyzers import isolated
 from stallscope.analyzers.checks import refused_allocations
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.cost.work import mbu, mfu, of_phases, work_of
-from stallscope.analyzers.load.demand import Demand, Span, union_ns
+from stallscope.analyzers.event_fields import whole_events
+from stallscope.analyzers.load.demand import Demand
+from stallscope.analyzers.load.span import Span, union_ns
 from stallscope.analyzers.phase_counters import decode_or_all
 from stallscope.analyzers.quantities import (
     DRAM_THROUGHPUT,
@@ -18,6 +20,7 @@ from stallscope.analyzers.quantities import (
     observe,
     samples_of,
 )
+from stallscope.analyzers.queue_measures import queue_wait
 from stallscope.analyzers.rules import RuleEvidence
 from stallscope.analyzers.step import decode_share
 from stallscope.analyzers.step.budget import StepCost
@@ -124,9 +127,7 @@ def _utilisation(
 def _said(capture: Capture, name: str) -> str:
     """Repeat in brackets why a counter could not be sampled, if a sampler said so."""
     reasons = (
-        e.data["reason"]
-        for e in capture.events
-        if e.kind == "not_observable" and e.data["what"] == name
+        e.data["reason"] for e in whole_events(capture, "not_observable") if e.data["what"] == name
     )
     reason = next(reasons, None)
     return "" if reason is None else f" ({reason})"
@@ -173,13 +174,6 @@ def _impossible(measures: Sequence[Measure]) -> str | None:
     )
 
 
-def _queue(demand: Demand) -> Measure | None:
-    if demand.queued_share is None:
-        return None
-    name = "queue_wait_share"
-    return Measure(name, demand.queued_share, "fraction", demand.provenance, demand.source)
-
-
 def rule_evidence(
     capture: Capture,
     costs: Sequence[StepCost],
@@ -203,7 +197,7 @@ def rule_evidence(
         sm=sm,
         dram=dram,
         dram_is_decode=is_decode,
-        queue_share=_queue(demand),
+        queue_share=queue_wait(demand),
         utilisation=used,
         decode_requests=decode_share.from_requests(capture, costs) if is_load else None,
         decode_engine=decode_share.engine_measures(engine) if engine is not None else (),

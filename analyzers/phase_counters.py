@@ -32,7 +32,7 @@ _NOT_OF_THEIR_TIME = ("ncu_", "trace_")
 
 def phase_measures(capture: Capture, phase: str) -> tuple[Measure, ...]:
     """Return the phase's own counters, named `NAME_PHASE`; none without a stretch of it."""
-    seen = _seen_in(capture, phase)
+    seen = seen_in(capture, phase)
     found = [
         m for name, quantity in QUANTITIES.items() for m in _observe(seen, name, quantity, phase)
     ]
@@ -44,7 +44,7 @@ def decode_or_all(capture: Capture, name: str, quantity: Quantity) -> tuple[Meas
 
     A value over the whole run (a kernel profile) goes before bounds in decode.
     """
-    decode = _observe(_seen_in(capture, "decode"), name, quantity, "decode")
+    decode = _observe(seen_in(capture, "decode"), name, quantity, "decode")
     whole = observe(capture, name, quantity)
     only_whole_has_value = any(m.side is None for m in whole) and all(m.side for m in decode)
     return whole if only_whole_has_value else decode or whole
@@ -84,7 +84,7 @@ def _names(quantity: Quantity) -> tuple[str, ...]:
     return tuple(name for name in names if not name.startswith(_NOT_OF_THEIR_TIME))
 
 
-def _seen_in(capture: Capture, phase: str) -> Capture:
+def seen_in(capture: Capture, phase: str) -> Capture:
     """Return the capture with only those samples that speak of the phase alone."""
     seen = samples_in(capture, phase)
     kept = (s for s in seen.device_samples if not s.name.startswith(_NOT_OF_THEIR_TIME))

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from stallscope.analyzers.checks import Checked, check
 from stallscope.analyzers.cost.calibration import NoCostModel, build_cost_model
 from stallscope.analyzers.cost.roofline import CostModel
-from stallscope.analyzers.load.demand import Span, run_span
 from stallscope.analyzers.load.latency import throughput
+from stallscope.analyzers.load.span import Span, run_span
+from stallscope.analyzers.ranks import engine_steps
 from stallscope.analyzers.result import Throughput
 from stallscope.analyzers.step.budget import StepCost, cost_steps, measured_steps
 from stallscope.analyzers.step.trace import with_trace
@@ -39,7 +40,7 @@ def prepare(capture: Capture, thresholds: Thresholds) -> Run:
     """Work out what every later step needs."""
     model = build_cost_model(capture)
     cost = model if isinstance(model, CostModel) else None
-    costs = with_trace(cost_steps(measured_steps(capture), cost), capture)
+    costs = with_trace(cost_steps(engine_steps(measured_steps(capture)), cost), capture)
     missing = model if isinstance(model, NoCostModel) else None
     if cost is not None and not costs:
         missing = NoCostModel("no step was recorded", "record steps, or trace a few with nsys")

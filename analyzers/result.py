@@ -48,7 +48,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The answer. `between` names the candidates when the class is undetermined."""
+    """The answer. `between` names the candidates when the class is undetermined.
+
+    `limit` is the admission limit that held a queue, as a measure `limit_…` names it.
+    """
 
     bottleneck: str  # JSON "class"
     confidence: float
@@ -59,6 +62,7 @@ class Verdict:
     between: tuple[str, ...] = ()
     next_limit: str | None = None  # JSON "next"
     chain: tuple[Link, ...] = ()
+    limit: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,7 +117,7 @@ def scheduling_rule(evidence: RuleEvidence, t: Thresholds) -> RuleResult:
     text = f"queue wait ≥ {line:.2f} of end-to-end time and GPU utilisation ≤ {used:.2f}"
     queue = evidence.queue_share
     shown = tuple(m for m in (queue, *evidence.utilisation) if m is not None)
-    if queue is not None and queue.value < line:
+    if queue is not None and queue.side is None and queue.value < line:
         reason = f"queue wait share {queue.value:.3f} is below {line:.2f}"
         return RuleResult("scheduling", text, NOT_MET, reason, shown)
     high, measure = is_above(evidence.utilisation, used)
@@ -126,9 +126,12 @@ def scheduling_rule(evidence: RuleEvidence, t: Thresholds) -> RuleResult:
         return RuleResult("scheduling", text, NOT_MET, reason, shown)
     if queue is None:
         return RuleResult("scheduling", text, UNSEEN, evidence.why["queue"], shown)
+    if queue.value < line:
+        reason = f"queue wait share {_fmt(queue)} does not settle {line:.2f}: {queue.source}"
+        return RuleResult("scheduling", text, UNSEEN, reason, shown)
     if measure is None:
         return RuleResult("scheduling", text, UNSEEN, evidence.why["utilisation"], shown)
-    reason = f"queue wait share {queue.value:.3f} ≥ {line:.2f}, utilisation {_fmt(measure)}"
+    reason = f"queue wait share {_fmt(queue)} ≥ {line:.2f}, utilisation {_fmt(measure)}"
     return RuleResult("scheduling", text, MET, reason, shown)
 
 

@@ -7,7 +7,7 @@ import dataclasses
 import functools
 from collections.abc import Iterable, Sequence
 
-from stallscope.analyzers.load.demand import Span
+from stallscope.analyzers.load.span import Span
 from stallscope.profiler.capture import LEAST_STRETCH_NS, SAMPLE_WINDOW_NS, Capture, Step
 
 # Between steps an engine does work that belongs to its phase; a longer pause is a stretch's end.

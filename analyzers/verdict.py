@@ -33,8 +33,12 @@ def judge_run(run: Run) -> Judgement:
         t=run.thresholds,
     )
     if run.checked.decision is not None:
-        return dataclasses.replace(judgement, decision=run.checked.decision, admission=None)
+        return _alone(judgement, run.checked.decision)
     return judgement
+
+
+def _alone(judgement: Judgement, decision: Decision) -> Judgement:
+    return dataclasses.replace(judgement, decision=decision, admission=None, preemption=None)
 
 
 def build_verdict(
@@ -53,7 +57,7 @@ def build_verdict(
     headline = judgement
     if goal is not None and decisions[goal].bottleneck != judgement.bottleneck:
         # Only a step can differ from the verdict, so the queue has no part in this headline.
-        headline = dataclasses.replace(judgement, decision=decisions[goal], admission=None)
+        headline = _alone(judgement, decisions[goal])
         whatif = None
         own = _say(run, headline, measures, None)
         sentence = f"For {goal.upper()}: {own} For throughput: {sentence}"
@@ -68,6 +72,7 @@ def build_verdict(
         between=headline.decision.between,
         next_limit=(whatif.next_limit if whatif else None) or headline.decision.next_class,
         chain=build_chain(headline, measures),
+        limit=headline.decision.limit,
     )
 
 
@@ -93,10 +98,10 @@ def _say(
 
 
 def _whatif(judgement: Judgement, replay: Replay | None, t: Thresholds) -> WhatIf | None:
-    if replay is None or judgement.admission is None:
+    limit = judgement.decision.limit
+    if replay is None or limit not in ("kv", "seqs", "tokens"):
         return None
-    limit = judgement.decision.reason
-    return try_config(replay, lift(replay, limit), t) if limit in ("kv", "seqs", "tokens") else None
+    return try_config(replay, lift(replay, limit), t)
 
 
 def _phase(costs: Sequence[StepCost]) -> str:

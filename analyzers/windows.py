@@ -8,13 +8,14 @@ from collections.abc import Sequence
 
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.judge import judge
-from stallscope.analyzers.load.demand import Span
+from stallscope.analyzers.load.span import Span
 from stallscope.analyzers.result import Window
 from stallscope.analyzers.step.budget import StepCost
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.profiler.capture import Capture
 
 MAX_WINDOWS = 12
+_MARGIN_NS = 60_000_000_000
 _MIN_STEPS = 20  # a window holds many steps, or its rates jump
 
 
@@ -30,8 +31,12 @@ def split(span: Span, costs: Sequence[StepCost]) -> tuple[Span, ...]:
 
 
 def _samples_within(capture: Capture, span: Span) -> Capture:
+    """Keep the window's device samples, and the engine's with a margin: a queue has a history."""
     within = (s for s in capture.device_samples if span.start_ns <= s.t_ns <= span.end_ns)
-    return dataclasses.replace(capture, device_samples=tuple(within))
+    margin = max(span.duration_ns, _MARGIN_NS)
+    first, last = span.start_ns - margin, span.end_ns + margin
+    near = (s for s in capture.engine_samples if first <= s.t_ns <= last)
+    return dataclasses.replace(capture, device_samples=tuple(within), engine_samples=tuple(near))
 
 
 def judge_windows(

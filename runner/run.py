@@ -50,6 +50,7 @@ def run(
         device="cuda:0" if device == "cuda" else device,
         force=options.force,
     )
+    recorder.set_meta("load_generator", "stallscope run")
     _record(Session(job, config, recorder, device, hooks))
     return options.capture
 

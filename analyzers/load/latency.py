@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from stallscope.analyzers.load.demand import Span
+from stallscope.analyzers.load.span import Span
 from stallscope.analyzers.result import Distribution, Throughput
 from stallscope.profiler.capture import Capture, Request
 

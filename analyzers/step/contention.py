@@ -5,13 +5,12 @@ from __future__ import annotations
 import dataclasses
 import statistics
 
-from stallscope.analyzers.step.limit import Decision
+from stallscope.analyzers.step.limit import MUCH_UNEXPLAINED, Decision
 from stallscope.analyzers.words import percent
 from stallscope.profiler.capture import Capture
 
 _FULL = 0.9  # share of the cores' time in use from which no core is free
 _CONTENDED = 0.1  # share of the cores that others must take to matter
-_MUCH = 0.25  # an unexplained share that contention may well be
 
 
 def contention(capture: Capture) -> float | None:
@@ -55,7 +54,7 @@ def contention_note(capture: Capture) -> tuple[str, ...]:
 
 def with_contention(decision: Decision, capture: Capture) -> Decision:
     """Name the device beside the best class where a contended machine left a step unexplained."""
-    if decision.bottleneck != "undetermined" or decision.unexplained < _MUCH:
+    if decision.bottleneck != "undetermined" or decision.unexplained < MUCH_UNEXPLAINED:
         return decision
     if not decision.between or not _on_cpu(capture) or contention(capture) is None:
         return decision

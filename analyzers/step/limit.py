@@ -9,6 +9,7 @@ from stallscope.analyzers.result import PhaseBudget
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.analyzers.words import percent
 
+MUCH_UNEXPLAINED = 0.25  # from this share on it may hide what limits, and is worth a trace
 CLASS_PARTS: Mapping[str, tuple[str, ...]] = {
     "bandwidth": ("weights", "kv"),
     "compute": ("compute",),
@@ -21,7 +22,8 @@ CLASS_PARTS: Mapping[str, tuple[str, ...]] = {
 class Decision:
     """A class with the share that won and the next; `between` when it stays undetermined.
 
-    `quality` rates the evidence the decision used, 0 to 1; `reason` is a clause for the sentence.
+    `quality` rates the evidence the decision used, 0 to 1; `reason` is a clause for the sentence;
+    `limit` names the admission limit that held a queue, where that decided.
     """
 
     bottleneck: str
@@ -33,6 +35,7 @@ class Decision:
     reason: str
     between: tuple[str, ...] = ()
     cap: float = 0.99  # the most confidence this kind of evidence allows
+    limit: str | None = None  # a key of admission.LIMIT_CLASS
 
 
 # How far a decision may rest on evidence of each provenance.

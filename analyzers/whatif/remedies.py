@@ -9,6 +9,7 @@ from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.result import Remedy, WontHelp
 from stallscope.analyzers.step.budget import StepCost
 from stallscope.analyzers.thresholds import Thresholds
+from stallscope.analyzers.whatif.queue_remedies import WONT_HELP_A_QUEUE, queue_remedies
 from stallscope.analyzers.whatif.replay import Replay, WhatIf, lift, try_config
 from stallscope.analyzers.whatif.step_remedies import (
     HALF_KV_FLAGS,
@@ -104,7 +105,7 @@ _WONT_HELP: Mapping[str, tuple[WontHelp, ...]] = {
         WontHelp("a faster GPU with the same memory", "the pool holds the same number of tokens"),
     ),
     "scheduling": (
-        WontHelp("more GPU memory or a smaller KV dtype", "KV room is to spare at the cap"),
+        WontHelp("more GPU memory or a smaller KV dtype", "requests wait for a slot first"),
         WontHelp("a longer client timeout", "it hides the queue and does not shorten it"),
     ),
     "bandwidth": (
@@ -126,21 +127,28 @@ _WONT_HELP: Mapping[str, tuple[WontHelp, ...]] = {
 }
 
 
-def wont_help(bottleneck: str) -> tuple[WontHelp, ...]:
-    """Name the two most popular fixes that do nothing for a class."""
-    return _WONT_HELP.get(bottleneck, ())
+def wont_help(bottleneck: str, limit: str | None = None) -> tuple[WontHelp, ...]:
+    """Name the two most popular fixes that do nothing for a class, or for a queue at a limit."""
+    return WONT_HELP_A_QUEUE.get(limit or "", _WONT_HELP.get(bottleneck, ()))
 
 
 def remedies_for(
     bottleneck: str,
     *,
+    limit: str | None = None,
     replay: Replay | None,
     costs: Sequence[StepCost],
     cost: CostModel | None,
     tokens_per_s: float | None,
     t: Thresholds,
 ) -> tuple[Remedy, ...]:
-    """List what helps against a class, the surest first; a gain only where a model gave it."""
+    """List what helps against a class, the surest first; a gain only where a model gave it.
+
+    `limit` is what held a queue: some limits of one class call for other things.
+    """
+    queue = queue_remedies(limit or "", replay, t)
+    if limit in WONT_HELP_A_QUEUE:
+        return queue
     found: Sequence[Remedy] = ()
     if bottleneck == "capacity":
         found = _capacity(replay, t)
@@ -152,4 +160,4 @@ def remedies_for(
         found = compute_remedies(costs, cost)
     elif bottleneck == "host":
         found = _host()
-    return tuple(found)
+    return (*queue, *found)

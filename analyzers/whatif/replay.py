@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stallscope.analyzers.cost.roofline import CostModel, kv_bytes_on_rank
-from stallscope.analyzers.load.admission import LIMIT_CLASS
+from stallscope.analyzers.load.queue_limits import LIMIT_CLASS
 from stallscope.analyzers.result import Gain
 from stallscope.analyzers.schedule import SchedulerConfig
 from stallscope.analyzers.step.budget import StepCost

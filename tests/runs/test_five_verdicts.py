@@ -107,7 +107,7 @@ def test_one_stream_of_decode_is_bandwidth(bandwidth: Ran) -> None:
 def test_long_prompts_with_one_token_out_are_compute(compute: Ran) -> None:
     print_shares("d", compute)
     verdict = compute.report["verdict"]
-    assert (verdict["class"], verdict["load"]) == ("compute", "served")
+    assert (verdict["class"], verdict["load"], verdict["phase"]) == ("compute", "served", "prefill")
     assert verdict["sentence"].startswith("Arithmetic limits the step: arithmetic takes ")
     assert [link["cause"] for link in verdict["chain"]] == ["prompts bring many tokens per step"]
     assert compute.shares(compute.whole)["unexplained"] <= 0.50

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from step_rows import TINY, request, step
@@ -29,6 +30,17 @@ class Life:
     arrival: float
     admitted: float | None = None
     tokens: list[float] = field(default_factory=list)
+    preemptions: int = 0
+    preempted: float = 0.0
+    out_since: float | None = None  # preempted and not yet back
+
+    def admit(self, now: float) -> None:
+        self.admitted = now if self.admitted is None else self.admitted
+        self.preempted += now - self.out_since if self.out_since is not None else 0.0
+        self.out_since = None
+
+    def preempt(self, now: float) -> None:
+        self.preemptions, self.out_since = self.preemptions + 1, now
 
     def row(self, number: int) -> Request:
         return request(
@@ -39,6 +51,9 @@ class Life:
             end_ns=round(self.tokens[-1] * 1e6),
             input_tokens=self.inputs,
             output_tokens=self.outputs,
+            cached_tokens=0,
+            preemptions=self.preemptions,
+            preempted_ns=round(self.preempted * 1e6),
         )
 
 
@@ -55,7 +70,9 @@ def seconds_of(plan: StepPlan, truth: Overhead, cost: CostModel) -> float:
     return cost.step_time(StepShape(tokens, rows, keys, pairs)).floor + rest
 
 
-def step_row(plan: StepPlan, start: float, end: float, kv_total: int, waiting: int) -> Step:
+def step_row(
+    plan: StepPlan, start: float, end: float, block_bytes: int, scheduler: Scheduler
+) -> Step:
     prefills = [c for c in plan.chunks if c.is_prefill]
     decodes = len(plan.chunks) - len(prefills)
     phase = "mixed" if prefills and decodes else "prefill" if prefills else "decode"
@@ -69,8 +86,11 @@ def step_row(plan: StepPlan, start: float, end: float, kv_total: int, waiting: i
         logit_rows=sum(c.samples for c in plan.chunks),
         context_tokens=sum(c.start + c.tokens for c in plan.chunks),
         attention_pairs=sum(c.start + i + 1 for c in plan.chunks for i in range(c.tokens)),
-        kv_total_bytes=kv_total,
-        waiting=waiting,
+        kv_used_bytes=scheduler.used_blocks * block_bytes,
+        kv_total_bytes=scheduler.config.num_blocks * block_bytes,
+        waiting=scheduler.waiting,
+        running=scheduler.running,
+        blocked_by=plan.blocked_by,
     )
 
 
@@ -81,31 +101,44 @@ def play(
     clients: int,
     truth: Overhead,
     cost: CostModel = COST,
+    arrivals: Sequence[float] = (),
 ) -> Capture:
-    """Play requests of (input, output) tokens from `clients` that send one after the other."""
+    """Play requests of (input, output) tokens from `clients` that send one after the other.
+
+    With `arrivals` (in milliseconds) they come at those times instead.
+    """
     scheduler, now = Scheduler(config), 0.0
     left, lives, steps = deque(lengths), [], []
-    kv_total = config.num_blocks * config.block_size * kv_bytes_per_token(cost.spec, cost.kv_dtype)
+    due = deque(arrivals)
+    block_bytes = config.block_size * kv_bytes_per_token(cost.spec, cost.kv_dtype)
 
-    def send() -> None:
+    def send(at: float) -> None:
         if left:
-            lives.append(Life(*left.popleft(), arrival=now))
+            lives.append(Life(*left.popleft(), arrival=at))
             scheduler.add(len(lives) - 1, lives[-1].inputs, lives[-1].outputs)
 
-    for _ in range(clients):
-        send()
-    while scheduler.in_flight:
+    for _ in range(0 if arrivals else clients):
+        send(now)
+    while scheduler.in_flight or due:
+        while due and due[0] <= now:
+            send(due.popleft())
         plan = scheduler.schedule()
+        if not plan.chunks:
+            now = due[0]
+            continue
+        for index in plan.preempted:
+            lives[index].preempt(now)
         for index in plan.admitted:
-            lives[index].admitted = lives[index].admitted or now
+            lives[index].admit(now)
         end = now + 1e3 * seconds_of(plan, truth, cost)
-        steps.append(step_row(plan, now, end, kv_total, scheduler.waiting))
+        steps.append(step_row(plan, now, end, block_bytes, scheduler))
         now = end
         for chunk in plan.chunks:
             if chunk.samples:
                 lives[chunk.request].tokens.append(now)
         for _ in scheduler.complete(plan):
-            send()
+            if not arrivals:
+                send(now)
     subject = Subject(
         model=cost.spec,
         dtype=cost.dtype,
@@ -114,7 +147,7 @@ def play(
         max_num_batched_tokens=config.max_num_batched_tokens,
         chunked_prefill=config.chunked_prefill,
         block_size=config.block_size,
-        concurrency=clients,
+        concurrency=None if arrivals else clients,
     )
     rows = tuple(life.row(i) for i, life in enumerate(lives))
     return Capture(subject, steps=tuple(steps), requests=rows)

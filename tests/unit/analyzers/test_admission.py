@@ -8,13 +8,9 @@ import pytest
 from capture_builders import MS, decodes, gauges, request, step
 
 from stallscope.analyzers.judge import admission_decision
-from stallscope.analyzers.load.admission import (
-    Admission,
-    head_need_bytes,
-    limit_of_step,
-    observe_admission,
-)
-from stallscope.analyzers.load.demand import Span
+from stallscope.analyzers.load.admission import limit_of_step, observe_admission
+from stallscope.analyzers.load.queue_limits import Admission
+from stallscope.analyzers.load.span import Span
 from stallscope.profiler.capture import Capture, EngineSample
 from stallscope.profiler.spec import Subject
 
@@ -104,21 +100,84 @@ def test_only_the_span_counts() -> None:
     assert late.shares == {"seqs": 1.0}
 
 
-def test_the_heads_need_is_the_shortest_prompts() -> None:
-    rows = (request(0, 0, 0, 1, 2), request(1, 0, 0, 1, 2, input_tokens=10))
-    assert head_need_bytes(Capture(requests=rows), 512) == 5120
-    assert head_need_bytes(Capture(requests=rows), None) is None
-    assert head_need_bytes(Capture(), 512) is None
+@pytest.mark.parametrize("missing", ["max_num_seqs", "kv_total_bytes"])
+def test_a_step_without_tokens_under_unknown_caps_is_not_stalled(missing: str) -> None:
+    subject = LIMITS if missing == "kv_total_bytes" else Subject()
+    pool = {} if missing == "kv_total_bytes" else FREE
+    empty = step(0, 0, 1, phase="other", waiting=1, running=2, **pool)
+    assert limit_of_step(empty, subject, None) == "unknown"
+    assert limit_of_step(dataclasses.replace(empty, **FREE), LIMITS, None) == "stalled"
 
 
-def sampled(count: int = 3, **series: tuple[float, ...] | float) -> Admission | None:
+def chunked(subject: Subject, *tokens: int) -> Admission | None:
+    """Steps of 10 ms with so many prompt tokens each, a queue behind them and KV to spare."""
+    facts = {"waiting": 3, "running": 2, **FREE}
+    steps = tuple(
+        step(i, 10 * i, 10, phase="prefill", prefill_tokens=n, **facts)
+        for i, n in enumerate(tokens)
+    )
+    return observe_admission(Capture(subject=subject, steps=steps), ms(10 * len(tokens)), None)
+
+
+def test_steady_prompts_in_steps_under_every_cap_are_the_limit() -> None:
+    """Nobody told the token budget; each step takes the same 64 tokens of the prompts."""
+    capped = Subject(max_num_seqs=4)
+    steady = chunked(capped, *(64,) * 12)
+    assert steady is not None
+    assert (steady.shares, steady.provenance) == ({"prefill": 1.0}, "derived")
+    bursts = chunked(capped, *(64, 0, 0, 0, 0, 0) * 2)
+    assert bursts is not None
+    assert bursts.shares == pytest.approx({"unknown": 2 / 12, "stalled": 10 / 12})
+    uncapped = chunked(Subject(), *(64,) * 12)  # the sequence cap may be what holds them
+    assert uncapped is not None
+    assert uncapped.shares == {"unknown": 1.0}
+
+
+def test_the_actual_head_decides_whether_kv_is_short() -> None:
+    """100 of 1000 bytes are free at 10 bytes a token; the head's 16 tokens do not fit.
+
+    A prompt of one token came and went before: it needs nothing any more.
+    """
+    pool = {"kv_used_bytes": 900, "kv_total_bytes": 1000}
+    steps = tuple(step(i, i, 1, waiting=1, running=2, **pool) for i in range(4, 8))
+    rows = (
+        request(0, 0, 0, 1, 2, input_tokens=1),
+        request(1, 3, 9, 10, 11, input_tokens=16),
+        request(2, 3.5, 9, 10, 11, input_tokens=1),
+    )
+    capture = Capture(subject=LIMITS, steps=steps, requests=rows)
+    found = observe_admission(capture, ms(12), 10)
+    assert found is not None
+    assert found.shares == {"kv": 1.0}
+
+
+def test_a_second_rank_of_the_same_engine_changes_no_share() -> None:
+    words = ("kv", "kv", "seqs", None)
+    one = tuple(
+        step(i, i, 1, waiting=int(w is not None), running=1, blocked_by=w)
+        for i, w in enumerate(words)
+    )
+    two = tuple(dataclasses.replace(s, rank=1) for s in one)
+    found = observe_admission(Capture(steps=one), ms(4), None)
+    assert found is not None
+    assert found.share_waiting == 0.75
+    assert observe_admission(Capture(steps=one + two), ms(4), None) == found
+
+
+def sampled(
+    count: int = 3,
+    *,
+    every_ms: float = 1.0,
+    subject: Subject = LIMITS,
+    **series: tuple[float, ...] | float,
+) -> Admission | None:
     rows = {
         name: value if isinstance(value, tuple) else (float(value),) * count
         for name, value in series.items()
     }
-    samples: tuple[EngineSample, ...] = gauges(**rows)
-    capture = Capture(subject=LIMITS, engine_samples=samples)
-    return observe_admission(capture, ms(count - 1), None)
+    samples: tuple[EngineSample, ...] = gauges(every_ms, **rows)
+    capture = Capture(subject=subject, engine_samples=samples)
+    return observe_admission(capture, ms(every_ms * (count - 1)), None)
 
 
 @pytest.mark.parametrize(
@@ -129,12 +188,8 @@ def sampled(count: int = 3, **series: tuple[float, ...] | float) -> Admission | 
         ({"running": 4}, "seqs"),
         ({"running": 2, "front_waiting": 3}, "front"),
         ({"running": 2, "front_waiting": 2}, "unknown"),
-        (
-            {"running": 2, "kv_used_bytes": 1, "kv_total_bytes": 9, "output_tokens_total": 7},
-            "stalled",
-        ),
         ({"running": 2, "output_tokens_total": 7}, "unknown"),  # free KV is not known
-        ({"running": 2, "kv_used_bytes": 1, "kv_total_bytes": 9}, "unknown"),  # nor is progress
+        ({"running": 2, **FREE}, "unknown"),  # nor is progress
     ],
 )
 def test_by_sampled_gauges(series: dict[str, float], limit: str) -> None:
@@ -144,25 +199,147 @@ def test_by_sampled_gauges(series: dict[str, float], limit: str) -> None:
     assert found.provenance == "derived"
 
 
-def test_progress_under_no_cap_is_unknown_and_not_stalled() -> None:
-    found = sampled(
-        waiting=2, running=2, kv_used_bytes=1, kv_total_bytes=9, output_tokens_total=(1, 2, 3)
-    )
+STILL = {"waiting": 2, "running": 2, "output_tokens_total": 7, **FREE}
+UNCAPPED = Subject()
+
+
+def test_counters_that_stand_still_for_half_a_minute_are_a_stall() -> None:
+    for count, shares in ((31, {"stalled": 1.0}), (30, {"unknown": 1.0})):  # 30 s and 29 s
+        found = sampled(count, every_ms=1000, **STILL)
+        assert found is not None
+        assert found.shares == shares
+
+
+def test_long_steps_are_no_stall() -> None:
+    """Counters that move every third second, as with steps of 3 s; then nothing for 30 s."""
+    moves = tuple(float(i // 3) for i in range(60))
+    long_steps = sampled(60, every_ms=1000, **{**STILL, "output_tokens_total": moves})
+    assert long_steps is not None
+    assert long_steps.shares == {"unknown": 1.0}
+    stops = (*moves[:30], *(9.0,) * 30)  # the last move at 27 s, the last sample at 59 s
+    stopped = sampled(60, every_ms=1000, **{**STILL, "output_tokens_total": stops})
+    assert stopped is not None
+    assert stopped.shares == pytest.approx({"unknown": 27 / 59, "stalled": 32 / 59})
+
+
+@pytest.mark.parametrize(
+    ("subject", "change"),
+    [
+        (UNCAPPED, {}),
+        (LIMITS, {"kv_total_bytes": 0}),
+    ],
+)
+def test_no_stall_where_a_cap_is_not_known(subject: Subject, change: dict[str, float]) -> None:
+    found = sampled(40, every_ms=1000, subject=subject, **{**STILL, **change})
     assert found is not None
     assert found.shares == {"unknown": 1.0}
 
 
-def test_a_flat_prompt_rate_under_no_cap_is_the_token_budget() -> None:
-    """Four intervals at 100, 110, 90 and 100 tokens: spread 7 % of the mean."""
-    flat = sampled(5, waiting=2, running=2, input_tokens_total=(0, 100, 210, 300, 400))
+RAMP = (0, 100, 210, 300, 400)  # 100, 110, 90 and 100 tokens: spread 7 % of the mean
+STEADY = {"waiting": 2, "running": 2, "input_tokens_total": RAMP, **FREE}
+
+
+def test_a_flat_prompt_rate_under_known_caps_is_the_prompts_themselves() -> None:
+    flat = sampled(5, **STEADY)
     assert flat is not None
-    assert flat.shares == {"tokens": 1.0}
-    bursts = sampled(5, waiting=2, running=2, input_tokens_total=(0, 400, 400, 400, 400))
+    assert flat.shares == {"prefill": 1.0}
+    bursts = sampled(5, **{**STEADY, "input_tokens_total": (0, 400, 400, 400, 400)})
     assert bursts is not None
     assert bursts.shares == {"unknown": 1.0}
-    too_few = sampled(4, waiting=2, running=2, input_tokens_total=(0, 100, 200, 300))
+    too_few = sampled(4, **{**STEADY, "input_tokens_total": (0, 100, 200, 300)})
     assert too_few is not None
     assert too_few.shares == {"unknown": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("subject", "change", "limit"),
+    [
+        (UNCAPPED, {}, "unknown"),  # the sequence cap may be what holds them
+        (LIMITS, {"kv_used_bytes": 950}, "kv"),
+        (LIMITS, {"kv_total_bytes": 0}, "unknown"),  # KV may be
+        (LIMITS, {"running": 4}, "seqs"),
+        (Subject(max_num_seqs=99), {"running": 8}, "unknown"),  # always 8: at a cap unheard of
+        (Subject(max_num_seqs=99), {"running": (8, 9, 8, 9, 8)}, "prefill"),
+    ],
+)
+def test_a_flat_prompt_rate_does_not_answer_from_silence(
+    subject: Subject, change: dict[str, float], limit: str
+) -> None:
+    found = sampled(5, subject=subject, **{**STEADY, **change})
+    assert found is not None
+    assert found.shares == {limit: 1.0}
+
+
+def test_gauges_without_caps_and_a_flat_rate_are_undetermined() -> None:
+    """172 wait, 128 run, prompts at a steady rate: vLLM at its cap of 128, which nobody told."""
+    for pool in ({}, {"kv_used_bytes": 40, "kv_total_bytes": 100}):
+        found = sampled(
+            40,
+            every_ms=1000,
+            subject=UNCAPPED,
+            waiting=172,
+            running=128,
+            input_tokens_total=tuple(1000.0 * i for i in range(40)),
+            **pool,
+        )
+        assert admission_decision(found).bottleneck == "undetermined"
+
+
+def two_engines(
+    first: dict[str, float], second: dict[str, float], *, late_ms: float = 0
+) -> tuple[EngineSample, ...]:
+    def rows(name: str, values: dict[str, float], shift_ms: float) -> list[EngineSample]:
+        series = {k: (float(v),) * 40 for k, v in values.items()}
+        return [
+            dataclasses.replace(s, engine=name, t_ns=s.t_ns + round(shift_ms * MS))
+            for s in gauges(1000, **series)
+        ]
+
+    return (*rows("e0", first, 0), *rows("e1", second, late_ms))
+
+
+FULL = {"waiting": 117, "running": 51, "kv_used_bytes": 100, "kv_total_bytes": 100}
+FREE_ENGINE = {"waiting": 0, "running": 10, "kv_used_bytes": 10, "kv_total_bytes": 100}
+
+
+@pytest.mark.parametrize("late_ms", [0, 500])
+@pytest.mark.parametrize("is_reversed", [False, True])
+def test_a_queue_at_one_engine_while_another_has_room(late_ms: float, is_reversed: bool) -> None:
+    rows = two_engines(FULL, FREE_ENGINE, late_ms=late_ms)
+    capture = Capture(subject=Subject(max_num_seqs=64), engine_samples=rows[:: 1 - 2 * is_reversed])
+    found = observe_admission(capture, ms(39_000), None)
+    assert found is not None
+    assert found.shares == {"imbalance": 1.0}
+    assert found.in_flight == (168.0, 10.0)
+    assert admission_decision(found).bottleneck == "scheduling"
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        {**FREE_ENGINE, "waiting": 1},  # it has a queue of its own
+        {**FREE_ENGINE, "kv_used_bytes": 96},  # no KV room
+        {**FREE_ENGINE, "running": 51},  # it runs as many
+        {**FREE_ENGINE, "running": 90},
+    ],
+)
+def test_engines_that_are_all_busy_keep_their_own_limits(second: dict[str, float]) -> None:
+    capture = Capture(engine_samples=two_engines(FULL, second))
+    found = observe_admission(capture, ms(39_000), None)
+    assert found is not None
+    assert "imbalance" not in found.shares
+    assert found.ranked()[0][0] == "kv"
+
+
+def test_each_engines_queue_weighs_by_its_length() -> None:
+    """Three wait at a full pool, one at the cap."""
+    first = {"waiting": 3, "running": 3, "kv_used_bytes": 100, "kv_total_bytes": 100}
+    second = {"waiting": 1, "running": 4, "kv_used_bytes": 10, "kv_total_bytes": 100}
+    capture = Capture(subject=LIMITS, engine_samples=two_engines(first, second))
+    found = observe_admission(capture, ms(39_000), None)
+    assert found is not None
+    assert found.shares == pytest.approx({"kv": 0.75, "seqs": 0.25})
+    assert found.share_waiting == pytest.approx(1.0)
 
 
 def test_sampled_shares_are_by_time() -> None:
@@ -188,13 +365,15 @@ def admission(**shares: float) -> Admission:
         ("kv", "capacity"),
         ("seqs", "scheduling"),
         ("tokens", "compute"),
+        ("prefill", "compute"),
+        ("imbalance", "scheduling"),
         ("stalled", "scheduling"),
         ("front", "host"),
     ],
 )
 def test_each_limit_has_its_class(limit: str, bottleneck: str) -> None:
     decision = admission_decision(admission(**{limit: 1.0}))
-    assert (decision.bottleneck, decision.reason, decision.share) == (bottleneck, limit, 1.0)
+    assert (decision.bottleneck, decision.limit, decision.share) == (bottleneck, limit, 1.0)
 
 
 def test_the_majority_decides_and_the_next_is_named() -> None:

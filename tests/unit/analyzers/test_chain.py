@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from stallscope.analyzers.chain import build_chain
 from stallscope.analyzers.judge import Judgement
-from stallscope.analyzers.load.admission import Admission
 from stallscope.analyzers.load.demand import UNKNOWN_DEMAND
+from stallscope.analyzers.load.preemption import Preemption
+from stallscope.analyzers.load.queue_limits import Admission
 from stallscope.analyzers.measures import measure
 from stallscope.analyzers.result import BudgetPart, PhaseBudget
 from stallscope.analyzers.step.limit import Decision
@@ -26,10 +29,10 @@ MEASURES = tuple(
 
 
 def judgement(
-    bottleneck: str, reason: str = "", *, queues: bool = False, computes_in: str = "prefill"
+    bottleneck: str, limit: str = "", *, queues: bool = False, computes_in: str = "prefill"
 ) -> Judgement:
     admission = Admission({"kv": 1.0}, 1.0, "measured", "a test") if queues else None
-    decision = Decision(bottleneck, 1.0, 0.0, None, 0.0, 1.0, reason)
+    decision = Decision(bottleneck, 1.0, 0.0, None, 0.0, 1.0, "a reason", limit=limit or None)
     load = "overloaded" if queues else "served"
     arithmetic = BudgetPart("compute", 0.6, 0.6, "estimated", "roofline")
     phase = PhaseBudget(computes_in, 1, 1.0, 1.0, 1.0, (arithmetic,))
@@ -54,12 +57,40 @@ def test_without_preemption_only_the_queue_follows() -> None:
     assert [link.effect for link in chain] == ["requests queue for KV room", "TTFT grows"]
 
 
+def test_the_cap_has_kv_to_spare_only_where_the_pool_was_seen_and_never_full() -> None:
+    def cause(peak: float | None) -> str:
+        pool = () if peak is None else (measure("kv_used_peak", peak, "measured", "a test"),)
+        return build_chain(judgement("scheduling", "seqs", queues=True), pool)[0].cause
+
+    assert cause(0.94) == "sequence cap (max_num_seqs) reached with KV to spare"
+    assert cause(0.95) == cause(None) == "sequence cap (max_num_seqs) reached"
+
+
+def test_preemption_that_decides_ends_in_lost_tokens_and_in_the_queue_behind_it() -> None:
+    lost = dataclasses.replace(
+        judgement("capacity", "kv"), preemption=Preemption(0.3, 0.1), admission=None
+    )
+    effects = [link.effect for link in build_chain(lost, MEASURES)]
+    again = "prompt and output prefilled again"
+    assert effects == ["preemption", again, "fewer new tokens per second"]
+    queues = dataclasses.replace(lost, admission=Admission({"tokens": 1.0}, 1.0, "derived", "x"))
+    last = build_chain(queues, MEASURES)[-1]
+    assert (last.cause, last.effect) == (again, "requests queue")
+
+
 @pytest.mark.parametrize(
-    ("bottleneck", "reason", "queues", "first_cause"),
+    ("bottleneck", "limit", "queues", "first_cause"),
     [
-        ("scheduling", "seqs", True, "sequence cap (max_num_seqs) reached with KV to spare"),
+        ("scheduling", "seqs", True, "sequence cap (max_num_seqs) reached"),
         ("scheduling", "stalled", True, "the engine makes no progress under no cap"),
         ("bandwidth", "", False, "every step reads all weights and the whole KV cache"),
+        (
+            "scheduling",
+            "imbalance",
+            True,
+            "one engine gets more requests than one with room",
+        ),
+        ("compute", "prefill", True, "prompts bring many tokens per step"),
         ("compute", "tokens", True, "prompts bring many tokens per step"),
         ("compute", "", False, "prompts bring many tokens per step"),
         ("host", "", False, "work on the host between forward calls"),
@@ -72,9 +103,9 @@ def test_without_preemption_only_the_queue_follows() -> None:
     ],
 )
 def test_each_class_starts_at_its_cause(
-    bottleneck: str, reason: str, queues: bool, first_cause: str
+    bottleneck: str, limit: str, queues: bool, first_cause: str
 ) -> None:
-    chain = build_chain(judgement(bottleneck, reason, queues=queues), MEASURES)
+    chain = build_chain(judgement(bottleneck, limit, queues=queues), MEASURES)
     assert chain[0].cause == first_cause
     says_queue = any("queue" in link.effect for link in chain)
     assert says_queue is queues
@@ -107,5 +138,5 @@ def test_arithmetic_comes_from_the_phase_that_holds_it(phase: str, cause: str) -
     side = "decode" if phase == "decode" else "prefill"
     assert (link.cause, link.evidence) == (cause, (f"intensity_{side}", f"mfu_{side}"))
     # What queues for the token budget are prompts, whatever the steps did.
-    queued = build_chain(judgement("compute", queues=True, computes_in=phase), seen)
+    queued = build_chain(judgement("compute", "tokens", queues=True, computes_in=phase), seen)
     assert queued[0].cause == "prompts bring many tokens per step"

@@ -10,14 +10,12 @@ from capture_builders import MS, decodes, gauges, request, step
 from stallscope.analyzers.load.demand import (
     UNKNOWN_DEMAND,
     Demand,
-    Span,
     classify_load,
     is_client_limited,
     observe_demand,
-    run_span,
-    union_ns,
 )
-from stallscope.analyzers.load.demand import gauges as gauge_rows
+from stallscope.analyzers.load.gauges import gauges as gauge_rows
+from stallscope.analyzers.load.span import Span, run_span, union_ns
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.profiler.capture import Capture, Token
 
@@ -107,6 +105,42 @@ def test_requests_without_an_end_stay_to_the_end_of_the_span() -> None:
     assert found.idle_share == pytest.approx(0.0)
 
 
+def test_a_request_that_was_turned_away_never_waited() -> None:
+    rows = (request(0, 0, 0, 1, 10), request(1, 0, None, None, None, status="failed"))
+    found = observe_demand(Capture(requests=rows), ms(0, 10))
+    assert (found.queued_share, found.in_flight) == (0.0, 1.0)
+
+
+def test_the_wait_for_the_step_that_runs_is_no_queue() -> None:
+    """Steps of 10 ms. A comes at 2 and is taken at 10: 8 ms. B comes at 2, is taken at 20: 8 + 10.
+
+    Together they wait 26 ms of the 18 + 28 they stay; B is held for 10.
+    """
+    steps = tuple(step(i, 10 * i, 10, waiting=0, running=1) for i in range(3))
+    rows = (request(0, 2, 10, 20, 20), request(1, 2, 20, 30, 30))
+    found = observe_demand(Capture(steps=steps, requests=rows), ms(0, 30))
+    assert found.queued_share == pytest.approx(26 / 46)
+    assert found.step_wait_share == pytest.approx(16 / 46)
+    assert found.held_share == pytest.approx(10 / 46)
+    blind = tuple(dataclasses.replace(s, waiting=None) for s in steps)
+    found = observe_demand(Capture(steps=blind, requests=rows), ms(0, 30))
+    assert (found.step_wait_share, found.held_share) == (None, found.queued_share)
+
+
+@pytest.mark.parametrize(("step_wait", "load"), [(0.0, "overloaded"), (0.11, "served")])
+def test_load_goes_by_what_was_held(step_wait: float, load: str) -> None:
+    found = dataclasses.replace(demand(0.30, 0.0), step_wait_share=step_wait)
+    assert classify_load(found, T) == load
+
+
+def test_waits_that_nobody_timed_leave_a_lower_bound() -> None:
+    rows = (request(0, 0, 0, 1, 10, preemptions=5), request(1, 0, 0, 1, 10, preemptions=0))
+    found = observe_demand(Capture(requests=rows), ms(0, 10))
+    assert (found.queued_share, found.provenance) == (0.0, "bound")
+    timed = (dataclasses.replace(rows[0], preempted_ns=MS), rows[1])
+    assert observe_demand(Capture(requests=timed), ms(0, 10)).provenance == "measured"
+
+
 def test_a_request_that_failed_in_the_queue_waited_all_its_time() -> None:
     rows = (request(0, 0, None, None, 5, status="failed"),)
     assert observe_demand(Capture(requests=rows), ms(0, 10)).queued_share == pytest.approx(1.0)
@@ -140,6 +174,50 @@ def test_sampled_gauges_of_several_engines_add_up() -> None:
     other = tuple(dataclasses.replace(s, engine="second") for s in one)
     found = observe_demand(Capture(engine_samples=one + other), ms(0, 1))
     assert (found.waiting, found.in_flight) == (2.0, 6.0)
+
+
+def test_engines_sampled_at_other_times_add_up_as_well() -> None:
+    one = gauges(waiting=(1, 1, 1), running=(2, 2, 2))
+    late = tuple(
+        dataclasses.replace(s, engine="second", t_ns=s.t_ns + MS // 2)
+        for s in gauges(waiting=(5, 5, 5), running=(0, 0, 0))
+    )
+    found = observe_demand(Capture(engine_samples=late + one), ms(0, 3))
+    assert (found.waiting, found.in_flight) == (pytest.approx(6.0), pytest.approx(8.0))
+
+
+def test_one_engines_queue_does_not_hide_in_the_sum() -> None:
+    """Two of four wait at one engine: 2 of 44 in all, which nobody would call a queue."""
+    full = gauges(waiting=(2,) * 3, running=(2,) * 3)
+    busy = tuple(
+        dataclasses.replace(s, engine="second") for s in gauges(waiting=(0,) * 3, running=(40,) * 3)
+    )
+    found = observe_demand(Capture(engine_samples=full + busy), ms(0, 2))
+    assert found.queued_share == pytest.approx(2 / 44)
+    assert found.worst_engine_share == found.held_share == 0.5
+    assert classify_load(found, T) == "overloaded"
+
+
+def test_requests_in_front_of_the_scheduler_wait() -> None:
+    rows = gauges(waiting=(0, 0), running=(20, 20), front_waiting=(50, 50))
+    found = observe_demand(Capture(engine_samples=rows), ms(0, 1))
+    assert (found.waiting, found.in_flight) == (50.0, 70.0)
+
+
+def test_a_second_rank_of_the_same_engine_changes_nothing() -> None:
+    """Prefills of 10 ms every 25 ms: idle 60 % of the time to the start of the last."""
+    one = tuple(step(i, 25 * i, 10, phase="prefill", waiting=0, running=1) for i in range(5))
+    two = tuple(dataclasses.replace(s, rank=1) for s in one)
+    found = observe_demand(Capture(steps=one), ms(0, 100))
+    assert found.idle_share == pytest.approx(0.6)
+    assert observe_demand(Capture(steps=one + two), ms(0, 100)) == found
+
+
+def test_of_ranks_with_work_of_their_own_the_fullest_speaks() -> None:
+    idle = tuple(step(i, 25 * i, 10, phase="prefill", waiting=0, running=1) for i in range(4))
+    busy = tuple(step(i, i, 1, rank=1, waiting=1, running=3) for i in range(90))
+    found = observe_demand(Capture(steps=idle + busy), ms(0, 100))
+    assert (found.idle_share, found.queued_share) == (0.0, 0.25)
 
 
 def test_gauges_grow_when_the_last_third_stands_above_the_first() -> None:

@@ -29,7 +29,15 @@ from stallscope.analyzers.diagnose import diagnose
 from stallscope.analyzers.measures import MEASURES
 from stallscope.analyzers.result import Diagnosis
 from stallscope.analyzers.rules import by_id
-from stallscope.profiler.capture import Capture, Cut, Event, KernelSummary, Request, Step
+from stallscope.profiler.capture import (
+    Capture,
+    Cut,
+    EngineSample,
+    Event,
+    KernelSummary,
+    Request,
+    Step,
+)
 from stallscope.profiler.spec import Subject
 from stallscope.reports.json_report import render
 from stallscope.reports.markdown import render as render_markdown
@@ -172,3 +180,66 @@ def test_random_captures(seed: int) -> None:
     report = json.loads(render(found))
     assert report["verdict"]["class"] == found.verdict.bottleneck
     assert "# " in render_markdown(found, {})
+
+
+def with_engines(capture: Capture, rng: random.Random) -> Capture:
+    """The random capture with up to three engines sampled, and nothing that tells more."""
+    rows: list[EngineSample] = []
+    for engine in range(rng.choice([1, 2, 3])):
+        names = ("waiting", "running", "kv_used_bytes", "output_tokens_total")
+        series = {n: tuple(float(rng.choice([0, 1, 9])) for _ in range(20)) for n in names}
+        sampled = gauges(rng.choice([1.0, 2.0]), **series, kv_total_bytes=(9.0,) * 20)
+        rows += [dataclasses.replace(s, engine=f"e{engine}") for s in sampled]
+    return dataclasses.replace(capture, steps=(), requests=(), engine_samples=tuple(rows))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_order_and_names_of_engines_change_nothing(seed: int) -> None:
+    rng = random.Random(seed)
+    capture = with_engines(random_capture(rng), rng)
+    found = diagnose(capture)
+    rows = list(capture.engine_samples)
+    rng.shuffle(rows)
+    assert diagnose(dataclasses.replace(capture, engine_samples=tuple(rows))) == found
+    names = {"e0": "z", "e1": "y", "e2": "x"}
+    renamed = tuple(dataclasses.replace(s, engine=names[s.engine]) for s in rows)
+    again = diagnose(dataclasses.replace(capture, engine_samples=renamed))
+    assert again.verdict.bottleneck == found.verdict.bottleneck
+    assert [(m.name, pytest.approx(m.value)) for m in again.measures] == [
+        (m.name, m.value) for m in found.measures
+    ]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_duplicated_rank_leaves_the_load_unchanged(seed: int) -> None:
+    capture = random_capture(random.Random(seed))
+    one = tuple(dataclasses.replace(s, rank=0) for s in capture.steps)
+    two = tuple(dataclasses.replace(s, rank=1) for s in one)
+    alone = diagnose(dataclasses.replace(capture, steps=one))
+    both = diagnose(dataclasses.replace(capture, steps=one + two))
+    assert both.verdict.load == alone.verdict.load
+    assert both.verdict.bottleneck == alone.verdict.bottleneck
+    assert both.phases == alone.phases
+    shares = {m.name: m.value for m in alone.measures if m.name in SHARES}
+    assert {m.name: m.value for m in both.measures if m.name in SHARES} == shares
+
+
+SHARES = ("queue_wait_share", "idle_share", "in_flight", "recomputed_tokens")
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_not_knowing_a_cap_never_makes_a_class_surer(seed: int) -> None:
+    rng = random.Random(seed)
+    capture = random_capture(rng)
+    if seed % 2:
+        capture = with_engines(capture, rng)
+    capture = dataclasses.replace(
+        capture, subject=dataclasses.replace(capture.subject, max_num_seqs=rng.choice([1, 8]))
+    )
+    blind = dataclasses.replace(
+        capture, subject=dataclasses.replace(capture.subject, max_num_seqs=None)
+    )
+    known, unknown = diagnose(capture).verdict, diagnose(blind).verdict
+    if unknown.bottleneck != "undetermined":
+        assert unknown.bottleneck == known.bottleneck
+        assert unknown.confidence <= known.confidence

@@ -89,7 +89,8 @@ def test_bandwidth_below_the_documents_line() -> None:
 
 def test_scheduling_says_nothing_of_a_cap_that_may_not_be_the_cause() -> None:
     assert why("scheduling") == (
-        "the scheduling rule is not met (scheduling numbers), yet requests queue while KV has room"
+        "the scheduling rule is not met (scheduling numbers), "
+        "yet requests queue, and not for KV room"
     )
 
 

@@ -5,7 +5,18 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from capture_builders import MS, ON_CPU, batch_one, decodes, event, request, step, timed_linears
+from capture_builders import (
+    MS,
+    ON_CPU,
+    batch_one,
+    decodes,
+    event,
+    kernel,
+    request,
+    samples,
+    step,
+    timed_linears,
+)
 
 from stallscope.analyzers.diagnose import diagnose
 from stallscope.analyzers.result import Limits
@@ -49,6 +60,22 @@ def test_a_goal_without_steps_of_its_kind_is_undetermined() -> None:
     verdict = diagnose(batch_one(), goal="ttft").verdict
     assert verdict.limits.ttft == verdict.bottleneck == "undetermined"
     assert "no prefill or mixed step was recorded" in verdict.sentence
+
+
+def test_counters_of_another_phase_say_nothing_of_a_goal() -> None:
+    """A kernel trace of decode alone, half idle; no model. And one with a little prefill in it."""
+    trace = (*samples("trace_kernel_busy", 0.4), *samples("gpm_tensor_util", 0.7))
+    decode = tuple(step(i, i, 1) for i in range(60))
+    kernels = (kernel("gemv", 24),)
+    alone = Capture(steps=decode, kernels=kernels, device_samples=trace)
+    assert diagnose(alone).verdict.limits == Limits("undetermined", "host", "host")
+    mixed = dataclasses.replace(alone, steps=(*decode, step(60, 60, 4, phase="prefill")))
+    assert diagnose(mixed).verdict.limits == Limits("undetermined", "host", "host")
+    no_steps = Capture(kernels=kernels, device_samples=trace)
+    assert diagnose(no_steps).verdict.limits == Limits("undetermined", "host", "host")
+    prompt = dataclasses.replace(kernel("gemm", 3), phase="prefill")
+    with_prompt = dataclasses.replace(mixed, kernels=(*kernels, prompt))
+    assert diagnose(with_prompt).verdict.limits.ttft == "compute"  # by its own kernels
 
 
 def test_the_default_headline_is_throughputs() -> None:

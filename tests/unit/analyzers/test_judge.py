@@ -7,8 +7,9 @@ import dataclasses
 import pytest
 from capture_builders import MS, ON_CPU, batch_one, decodes, gauges, request, samples
 
-from stallscope.analyzers.judge import Judgement, judge, offered_concurrency
-from stallscope.analyzers.load.demand import Span
+from stallscope.analyzers.judge import Judgement, admission_decision, judge, offered_concurrency
+from stallscope.analyzers.load.queue_limits import Admission
+from stallscope.analyzers.load.span import Span
 from stallscope.analyzers.prepared import prepare
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.profiler.capture import Capture
@@ -66,13 +67,51 @@ def test_client_whatever_the_load() -> None:
     assert (found.load, found.bottleneck) == ("idle", "client")
 
 
-def test_no_client_verdict_on_the_requests_of_our_own_generator() -> None:
+def test_client_by_request_rows_too() -> None:
+    """One of eight clients at a time."""
+    rows = tuple(request(i, 10 * i, 10 * i, 10 * i + 1, 10 * i + 10) for i in range(6))
+    capture = dataclasses.replace(batch_one(), requests=rows)
+    assert judged(capture).bottleneck == "bandwidth"
+    offered = dataclasses.replace(ON_CPU, concurrency=8)
+    found = judged(dataclasses.replace(capture, subject=offered))
+    assert (found.load, found.bottleneck) == ("served", "client")
+
+
+@pytest.mark.parametrize(
+    ("engine", "meta"), [("builtin", {}), ("transformers", {"load_generator": "stallscope run"})]
+)
+def test_no_client_verdict_on_the_load_of_our_own_generator(
+    engine: str, meta: dict[str, str]
+) -> None:
     """Its clients are in flight by construction until they have nothing left to send."""
     rows = (request(0, 0, 0, 1, 10),)
-    capture = Capture(subject=Subject(concurrency=8), requests=rows)
+    subject = Subject(concurrency=8, engine=engine)
+    capture = Capture(subject=subject, requests=rows, meta=meta)
+    assert offered_concurrency(capture) is None
+    assert judged(capture).bottleneck != "client"
+
+
+def test_steps_that_saw_no_queue_are_judged_whatever_requests_say() -> None:
+    """Admitted after two thirds of their time, and no step saw them wait."""
+    rows = tuple(request(i, 10 * i, 10 * i + 20, 10 * i + 21, 10 * i + 30) for i in range(4))
+    steps = decodes(60, waiting=0, running=1, device_ns=MS, host_ns=0)
+    capture = dataclasses.replace(batch_one(), steps=steps, requests=rows)
     found = judged(capture)
-    assert offered_concurrency(capture, found.demand) is None
-    assert found.bottleneck != "client"
+    assert (found.load, found.bottleneck, found.admission) == ("overloaded", "bandwidth", None)
+
+
+def test_a_queue_that_stands_now_and_then_is_a_weaker_reason() -> None:
+    always = admission_decision(Admission({"seqs": 1.0}, 0.5, "measured", "a test"))
+    rarely = admission_decision(Admission({"seqs": 1.0}, 0.1, "measured", "a test"))
+    assert always.quality == 1.0
+    assert rarely.quality == pytest.approx(0.2)
+
+
+def test_limits_of_one_class_add_up() -> None:
+    shares = {"tokens": 0.3, "prefill": 0.25, "kv": 0.45}
+    decision = admission_decision(Admission(shares, 1.0, "measured", "a test"))
+    assert (decision.bottleneck, decision.limit) == ("compute", "tokens")
+    assert (decision.share, decision.next_class) == (pytest.approx(0.55), "capacity")
 
 
 def test_unknown_demand_is_judged_by_the_step() -> None:

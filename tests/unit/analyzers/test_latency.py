@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from capture_builders import MS, request
 
-from stallscope.analyzers.load.demand import Span
 from stallscope.analyzers.load.latency import distribution, latencies, throughput
+from stallscope.analyzers.load.span import Span
 from stallscope.profiler.capture import Capture, Token
 
 

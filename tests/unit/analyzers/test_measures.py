@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from capture_builders import MS, ON_CPU, batch_one, event, request, samples, step
+from capture_builders import MS, ON_CPU, batch_one, event, gauges, request, samples, step
 
 from stallscope.analyzers.diagnose import diagnose
 from stallscope.analyzers.measures import MEASURES, measure
+from stallscope.analyzers.rules import by_id
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.evidence import Measure
 
@@ -54,6 +55,47 @@ def test_preemptions_and_what_they_cost() -> None:
     values = found(Capture(steps=steps, requests=rows))
     assert values["preemptions"].value == 1
     assert values["recomputed_tokens"].value == 16  # 44 − (16 + 16 − 4)
+
+
+def test_preemption_that_nobody_timed_leaves_a_lower_bound_of_the_wait() -> None:
+    rows = tuple(request(i, 0, 0, 10, 1000, preemptions=5) for i in range(4))
+    diagnosis = diagnose(Capture(steps=TWO_STEPS, requests=rows))
+    wait = {m.name: m for m in diagnosis.measures}["queue_wait_share"]
+    assert (wait.value, wait.provenance, wait.side) == (0.0, "bound", "lower")
+    rule = by_id(diagnosis.rules, "scheduling")
+    assert rule.status == "not observable"
+    assert "queue wait share ≥ 0.000 does not settle 0.20" in rule.reason
+    how = {n.what: n.how for n in diagnosis.not_observable}["the scheduling rule"]
+    assert how == "record how long preempted requests wait (preempted_ns)"
+    timed = tuple(dataclasses.replace(r, preempted_ns=0) for r in rows)
+    known = found(Capture(steps=TWO_STEPS, requests=timed))["queue_wait_share"]
+    assert (known.provenance, known.side) == ("measured", None)
+
+
+def test_each_rank_of_one_engine_counts_once() -> None:
+    both = (*TWO_STEPS, *(dataclasses.replace(s, rank=1) for s in TWO_STEPS))
+    rows = (request(0, 0, 0, 1, 4, preemptions=1, preempted_ns=0, cached_tokens=0),)
+    one = diagnose(Capture(steps=TWO_STEPS, requests=rows))
+    two = diagnose(Capture(steps=both, requests=rows))
+    assert (two.phases, two.measures) == (one.phases, one.measures)
+    assert [(p.phase, p.count, p.time_s) for p in two.phases] == [
+        ("prefill", 1, pytest.approx(0.001)),
+        ("decode", 1, pytest.approx(0.003)),
+        ("all", 2, pytest.approx(0.004)),
+    ]
+
+
+def test_engines_are_compared_by_their_requests() -> None:
+    series = {"waiting": (6,) * 9, "running": (4,) * 9}
+    full = gauges(**series)
+    idle = tuple(
+        dataclasses.replace(s, engine="second") for s in gauges(waiting=(0,) * 9, running=(2,) * 9)
+    )
+    rows = found(Capture(engine_samples=full + idle))
+    assert rows["in_flight_fullest"].value == pytest.approx(10)
+    assert rows["in_flight_mean_engine"].value == pytest.approx(6)
+    assert rows["limit_imbalance"].value == pytest.approx(1.0)
+    assert "in_flight_fullest" not in found(Capture(engine_samples=full))
 
 
 def test_preemptions_without_request_rows_are_counted_from_events() -> None:

@@ -7,7 +7,8 @@ import dataclasses
 import pytest
 from capture_builders import MS, ON_CPU, ON_GPU, batch_one, decodes, event, samples, step
 
-from stallscope.analyzers.load.demand import UNKNOWN_DEMAND, Span
+from stallscope.analyzers.load.demand import UNKNOWN_DEMAND
+from stallscope.analyzers.load.span import Span
 from stallscope.analyzers.observe import (
     allocation_failures,
     busy,

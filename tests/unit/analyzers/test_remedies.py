@@ -44,8 +44,11 @@ def found(
     replay: Replay | None = None,
     cost: CostModel | None = None,
     tokens: float | None = SPEED,
+    limit: str | None = None,
 ) -> tuple[Remedy, ...]:
-    return remedies_for(bottleneck, replay=replay, costs=COSTS, cost=cost, tokens_per_s=tokens, t=T)
+    return remedies_for(
+        bottleneck, limit=limit, replay=replay, costs=COSTS, cost=cost, tokens_per_s=tokens, t=T
+    )
 
 
 @pytest.mark.parametrize("bottleneck", CLASSES)
@@ -115,6 +118,39 @@ def test_every_remedy_can_be_done_and_checked(replay: Replay) -> None:
             assert all(remedy.flag.values())
             assert remedy.flag
     assert found("undetermined") == ()
+
+
+@pytest.mark.parametrize(
+    ("bottleneck", "limit", "words"),
+    [
+        ("scheduling", "stalled", "stands still"),
+        ("scheduling", "imbalance", "fewest in flight"),
+        ("host", "front", "prepare requests"),
+    ],
+)
+def test_a_queue_at_no_cap_calls_for_something_else_than_the_cap(
+    bottleneck: str, limit: str, words: str, replay: Replay
+) -> None:
+    (remedy,) = found(bottleneck, replay, COST, limit=limit)
+    assert words in remedy.action
+    assert remedy.flag
+    assert remedy.check
+    assert remedy.gain is None
+    assert "raising the sequence cap" in [w.action for w in wont_help(bottleneck, limit)]
+    assert words not in " ".join(r.action for r in found(bottleneck, replay, COST, limit="seqs"))
+
+
+def test_a_queue_at_the_token_budget_may_have_a_larger_one(replay: Replay) -> None:
+    larger, *rest = found("compute", replay, COST, limit="tokens")
+    whatif = try_config(replay, dataclasses.replace(LIMITED, max_num_batched_tokens=2048), T)
+    assert whatif is not None
+    assert larger.gain == whatif.gain
+    assert larger.flag["stallscope"] == "--max-num-batched-tokens 2048"
+    assert [r.action for r in rest] == [r.action for r in found("compute", replay, COST)]
+    # Prompts that come in steadily under every cap leave no budget to raise.
+    assert found("compute", replay, COST, limit="prefill") == tuple(rest)
+    (blind, *_) = found("compute", limit="tokens")
+    assert (blind.gain, blind.flag["vllm"]) == (None, "--max-num-batched-tokens")
 
 
 def test_popular_wrong_fixes() -> None:

@@ -6,11 +6,13 @@ import pytest
 
 from stallscope.analyzers.classes import CLASSES
 from stallscope.analyzers.judge import Judgement
-from stallscope.analyzers.load.admission import Admission
 from stallscope.analyzers.load.demand import UNKNOWN_DEMAND, Demand
+from stallscope.analyzers.load.preemption import Preemption
+from stallscope.analyzers.load.queue_limits import Admission
 from stallscope.analyzers.measures import measure
+from stallscope.analyzers.queue_words import gain_text
 from stallscope.analyzers.result import Gain
-from stallscope.analyzers.sentences import gain_text, verdict_sentence
+from stallscope.analyzers.sentences import verdict_sentence
 from stallscope.analyzers.step.limit import Decision
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.analyzers.whatif.replay import WhatIf
@@ -26,12 +28,18 @@ def say(
     queues: bool = False,
     demand: Demand = UNKNOWN_DEMAND,
     preemptions: int | None = None,
+    kv_peak: float | None = None,
+    preemption: Preemption | None = None,
+    engines: tuple[float, ...] = (),
     gain: float | None = None,
     next_limit: str | None = None,
 ) -> str:
-    admission = Admission({"kv": 1.0}, 1.0, "measured", "a test") if queues else None
-    judged = Judgement("overloaded" if queues else "served", decision, demand, admission, ())
+    admission = Admission({"kv": 1.0}, 1.0, "measured", "a test", engines) if queues else None
+    load = "overloaded" if queues else "served"
+    judged = Judgement(load, decision, demand, admission, (), preemption)
     found = {}
+    if kv_peak is not None:
+        found["kv_used_peak"] = measure("kv_used_peak", kv_peak, "measured", "a test")
     if preemptions is not None:
         found["preemptions"] = measure("preemptions", preemptions, "measured", "a test")
     whatif = None
@@ -43,6 +51,10 @@ def say(
 def decision(bottleneck: str, reason: str, **facts: object) -> Decision:
     row = {"share": 0.5, "next_share": 0.2, "next_class": None, "unexplained": 0.1, "quality": 1.0}
     return Decision(bottleneck, reason=reason, **{**row, **facts})  # type: ignore[arg-type]
+
+
+KV = decision("capacity", "held", limit="kv")
+SEQS = decision("scheduling", "held", limit="seqs")
 
 
 @pytest.mark.parametrize("bottleneck", CLASSES)
@@ -69,39 +81,81 @@ def test_served() -> None:
     ],
 )
 def test_capacity(preemptions: int | None, end: str) -> None:
-    sentence = say(decision("capacity", "kv"), queues=True, demand=QUEUE, preemptions=preemptions)
+    sentence = say(KV, queues=True, demand=QUEUE, preemptions=preemptions)
     assert sentence == f"The KV cache is full: {QUEUE_TEXT}{end}."
 
 
 def test_what_lifting_the_limit_buys() -> None:
-    seqs = decision("scheduling", "seqs")
-    head = f"Requests queue at the sequence cap while KV has room: {QUEUE_TEXT}"
-    bought = say(seqs, queues=True, demand=QUEUE, gain=180, next_limit="capacity")
+    head = f"Requests queue at the sequence cap: {QUEUE_TEXT}"
+    bought = say(SEQS, queues=True, demand=QUEUE, gain=180, next_limit="capacity")
     assert bought == (
         f"{head}; raising the cap would buy +80 % tokens/s (± 12 %), then capacity binds."
     )
-    just = say(seqs, queues=True, demand=QUEUE, gain=110.1)
+    just = say(SEQS, queues=True, demand=QUEUE, gain=110.1)
     assert just == f"{head}; raising the cap would buy +10 % tokens/s (± 12 %)."
 
 
 @pytest.mark.parametrize(("gain", "most"), [(109.0, "9 %"), (100.0, "0 %"), (95.0, "0 %")])
 def test_a_small_gain_is_said_in_the_headline(gain: float, most: str) -> None:
-    sentence = say(decision("scheduling", "seqs"), queues=True, demand=QUEUE, gain=gain)
-    assert sentence.endswith(
-        f", but raising the cap buys only about {most}: the step itself is the limit."
+    for next_limit in (None, "bandwidth", "compute"):
+        sentence = say(SEQS, queues=True, demand=QUEUE, gain=gain, next_limit=next_limit)
+        assert sentence.endswith(
+            f", but raising the cap buys only about {most}: the step itself is the limit."
+        )
+
+
+def test_a_small_gain_is_not_the_steps_fault_where_another_limit_binds_next() -> None:
+    full = say(SEQS, queues=True, demand=QUEUE, gain=100.0, next_limit="capacity", kv_peak=1.0)
+    assert full == (
+        f"Requests queue at the sequence cap: {QUEUE_TEXT}, but raising the cap buys only about "
+        "0 %: capacity binds right behind it."
+    )
+    cap = say(KV, queues=True, demand=QUEUE, gain=100.0, next_limit="scheduling")
+    assert cap.endswith("more KV room buys only about 0 %: scheduling binds right behind it.")
+
+
+@pytest.mark.parametrize(
+    ("peak", "room"), [(None, ""), (0.94, " while KV has room"), (0.95, ""), (1.0, "")]
+)
+def test_kv_has_room_only_where_it_was_seen_to_have(peak: float | None, room: str) -> None:
+    sentence = say(SEQS, queues=True, demand=QUEUE, kv_peak=peak)
+    assert sentence == f"Requests queue at the sequence cap{room}: {QUEUE_TEXT}."
+
+
+@pytest.mark.parametrize("queues", [False, True])
+def test_preemption_that_decides_is_said_with_its_cost_queue_or_not(queues: bool) -> None:
+    lost = decision("capacity", "prefilling again takes 78 % of step time", limit="kv")
+    found = Preemption(0.78, 0.04)
+    sentence = say(lost, queues=queues, preemption=found, preemptions=100, gain=180)
+    assert sentence == (
+        "The KV cache is full: prefilling again takes 78 % of step time (100 preemptions); "
+        "more KV room would buy +80 % tokens/s (± 12 %)."
+    )
+
+
+def test_uneven_engines_are_compared_with_their_mean() -> None:
+    uneven = decision("scheduling", "held", limit="imbalance")
+    assert say(uneven, queues=True, demand=QUEUE, engines=(168.0, 10.0)) == (
+        f"Requests queue at one engine while another has room: {QUEUE_TEXT}; the fullest of 2 "
+        "engines holds 168.0 requests, their mean is 89.0."
     )
 
 
 @pytest.mark.parametrize(
-    ("bottleneck", "reason", "start"),
+    ("bottleneck", "limit", "start"),
     [
         ("scheduling", "stalled", "The engine makes no progress with KV free: "),
-        ("compute", "tokens", "Prompts use up the token budget of every step and the rest queue: "),
+        ("compute", "tokens", "Prompts use up the token budget and the rest queue: "),
+        (
+            "compute",
+            "prefill",
+            "Prompts are prefilled at a steady rate under every cap and the rest queue: ",
+        ),
         ("host", "front", "Requests queue in front of the scheduler: "),
     ],
 )
-def test_the_other_queues(bottleneck: str, reason: str, start: str) -> None:
-    sentence = say(decision(bottleneck, reason), queues=True, demand=QUEUE)
+def test_the_other_queues(bottleneck: str, limit: str, start: str) -> None:
+    sentence = say(decision(bottleneck, "held", limit=limit), queues=True, demand=QUEUE)
     assert sentence == f"{start}{QUEUE_TEXT}."
 
 

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 from capture_builders import MS, batch_one, decodes, request, samples, step
 
-from stallscope.analyzers.load.demand import Span
+from stallscope.analyzers.load.span import Span
 from stallscope.analyzers.prepared import prepare
 from stallscope.analyzers.result import Window
 from stallscope.analyzers.thresholds import Thresholds

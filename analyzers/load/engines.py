@@ -1,0 +1,101 @@
+"""Sampled gauges and counters over time, engine by engine: the one reader of engine samples."""
+
+from __future__ import annotations
+
+import bisect
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from stallscope.profiler.capture import EngineSample
+
+Values = Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What each engine last said, from `start_ns` for `duration_ns`; the last one has none."""
+
+    start_ns: int
+    duration_ns: int
+    engines: Mapping[str, Values]
+
+
+@dataclass(frozen=True, slots=True)
+class _Track:
+    """One engine's rows by time, each name's last value carried forward."""
+
+    times: tuple[int, ...]
+    rows: tuple[Values, ...]
+    interval_ns: float
+
+    def at(self, t_ns: int) -> Values | None:
+        """Return what held at a time: no more than one interval before or after the samples."""
+        index = bisect.bisect_right(self.times, t_ns) - 1
+        if index < 0:
+            return self.rows[0] if self.times[0] - t_ns <= self.interval_ns else None
+        is_last = index == len(self.times) - 1
+        if is_last and t_ns - self.times[-1] > self.interval_ns:
+            return None
+        return self.rows[index]
+
+
+def queued(values: Values) -> float:
+    """Return the requests that wait, in the scheduler or in front of it."""
+    return values["waiting"] + values.get("front_waiting", 0.0)
+
+
+def _track(samples: Sequence[EngineSample]) -> _Track | None:
+    rows: dict[int, Values] = {}
+    last: dict[str, float] = {}
+    for sample in sorted(samples, key=lambda s: s.t_ns):
+        last[sample.name] = sample.value
+        if "waiting" in last and "running" in last:
+            rows[sample.t_ns] = dict(last)
+    if not rows:
+        return None
+    times = tuple(rows)
+    interval = statistics.median(b - a for a, b in pairwise(times)) if len(times) > 1 else 0.0
+    return _Track(times, tuple(rows.values()), interval)
+
+
+def _grid(tracks: Sequence[_Track]) -> list[int]:
+    """Return the times at which to look; engines sampled apart need no finer grid than their own.
+
+    Points nearer than half the shortest interval are left out.
+    """
+    times = sorted({t for track in tracks for t in track.times})
+    if len(tracks) < 2:
+        return times
+    least = min(track.interval_ns for track in tracks) / 2
+    kept = times[:1]
+    for t in times[1:]:
+        if t - kept[-1] >= least or t == times[-1]:
+            kept.append(t)
+    return kept
+
+
+def moments(samples: Sequence[EngineSample]) -> tuple[Moment, ...]:
+    """Line up what all engines said; the order of the samples does not matter."""
+    by_engine: dict[str, list[EngineSample]] = {}
+    for sample in samples:
+        by_engine.setdefault(sample.engine, []).append(sample)
+    found = {name: _track(rows) for name, rows in sorted(by_engine.items())}
+    tracks = {name: track for name, track in found.items() if track is not None}
+    grid = _grid(tuple(tracks.values()))
+    ends = [*grid[1:], *grid[-1:]]
+    return tuple(
+        Moment(
+            now,
+            after - now,
+            {n: v for n, track in tracks.items() if (v := track.at(now)) is not None},
+        )
+        for now, after in zip(grid, ends, strict=True)
+    )
+
+
+def clip(found: Sequence[Moment], start_ns: int, end_ns: int) -> tuple[Moment, ...]:
+    """Return the moments inside a span, cut to it; the closing one is left out."""
+    cut = ((m, max(m.start_ns, start_ns), min(m.start_ns + m.duration_ns, end_ns)) for m in found)
+    return tuple(Moment(start, end - start, m.engines) for m, start, end in cut if end > start)

@@ -1,0 +1,172 @@
+"""Which limit held the queue, by sampled gauges of one or several engines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from stallscope.analyzers.load.engines import Moment, Values, clip, moments, queued
+from stallscope.analyzers.load.prompt_rate import is_flat
+from stallscope.analyzers.load.queue_head import head_needs
+from stallscope.analyzers.load.queue_limits import Admission
+from stallscope.analyzers.load.room import Room
+from stallscope.analyzers.load.span import Span
+from stallscope.profiler.capture import Capture
+from stallscope.profiler.spec import Subject
+
+_COUNTERS = ("output_tokens_total", "input_tokens_total")
+_STALL_NS = 30_000_000_000  # counters move once a step, and a step of long prompts takes seconds
+_BATCH = 8  # so many running, and always as many, is a cap that nobody told us
+_PINNED = 0.8  # of the queued time at the highest number of running requests
+_UNEVEN = 0.5  # an engine with less than this part of another's requests could take some
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """One engine at one moment, and its counters at the next."""
+
+    engine: str
+    start_ns: int
+    duration_ns: int
+    values: Values
+    after: Values
+    room: Room
+
+
+def _readings(
+    found: Sequence[Moment], subject: Subject, needs: Sequence[int | None]
+) -> Iterator[_Reading]:
+    for now, after, need in zip(found, found[1:], needs, strict=False):
+        for engine, values in now.engines.items():
+            room = Room(
+                values["running"],
+                subject.max_num_seqs,
+                values.get("kv_used_bytes"),
+                values.get("kv_total_bytes"),
+                need,
+            )
+            later = after.engines.get(engine, values)
+            yield _Reading(engine, now.start_ns, now.duration_ns, values, later, room)
+
+
+def _engine(reading: _Reading) -> str:
+    return reading.engine
+
+
+def _counters(values: Values) -> tuple[float, ...]:
+    return tuple(values[n] for n in _COUNTERS if n in values)
+
+
+def _stalled(readings: Sequence[_Reading]) -> set[int]:
+    """Return the starts of readings in a long stretch in which no counter moved."""
+    found: set[int] = set()
+    for counters, group in groupby(readings, key=lambda r: _counters(r.values)):
+        rows = list(group)
+        still = [r for r in rows if _counters(r.after) == counters]
+        if counters and sum(r.duration_ns for r in still) >= _STALL_NS:
+            found |= {r.start_ns for r in still}
+    return found
+
+
+def _takes_prompts_steadily(queue: Sequence[_Reading]) -> bool:
+    """Tell whether prompts came in at a flat rate without a batch that never changes."""
+    name = "input_tokens_total"
+    rows = [r for r in queue if name in r.values and name in r.after]
+    most = max((r.values["running"] for r in rows), default=0.0)
+    at_most = sum(r.duration_ns for r in rows if r.values["running"] == most)
+    is_pinned = at_most >= _PINNED * sum(r.duration_ns for r in rows)
+    if is_pinned and most >= _BATCH:
+        return False
+    # A counter that falls was set back by a restart: that interval tells nothing.
+    taken = [(r.duration_ns, r.after[name] - r.values[name]) for r in rows]
+    return is_flat([(ns, tokens) for ns, tokens in taken if tokens >= 0])
+
+
+def _own_limits(readings: Sequence[_Reading]) -> dict[int, str]:
+    """Name what held one engine's queue, by the start of each reading in which it had one."""
+    queue = [r for r in readings if queued(r.values)]
+    stalls, is_steady = _stalled(readings), _takes_prompts_steadily(queue)
+    return {r.start_ns: _limit(r, r.start_ns in stalls, is_steady) for r in queue}
+
+
+def _limit(reading: _Reading, is_stalled: bool, is_steady: bool) -> str:
+    if reading.values.get("front_waiting", 0.0) > reading.values["waiting"]:
+        return "front"
+    if reading.room.kv_is_short:
+        return "kv"
+    if reading.room.is_at_cap:
+        return "seqs"
+    if not reading.room.is_under_caps:
+        return "unknown"
+    if is_stalled:
+        return "stalled"
+    return "prefill" if is_steady else "unknown"
+
+
+def _flight(values: Values) -> float:
+    return values["running"] + queued(values)
+
+
+def _is_uneven(values: Values, others: Sequence[_Reading]) -> bool:
+    """Tell whether another engine, with nothing waiting and far less to do, could have served."""
+    return any(
+        not queued(other.values)
+        and not other.room.kv_is_short
+        and other.values["running"] < values["running"]
+        and _flight(other.values) <= _UNEVEN * _flight(values)
+        for other in others
+    )
+
+
+def _weights(readings: Sequence[_Reading], span: Span) -> dict[str, float]:
+    """Share each moment's time inside the span out by how much waits at each engine."""
+    limits = {
+        engine: _own_limits(list(rows))
+        for engine, rows in groupby(sorted(readings, key=_engine), key=_engine)
+    }
+    weights: dict[str, float] = {}
+    for start_ns, group in groupby(readings, key=lambda r: r.start_ns):
+        rows = list(group)
+        waiting = sum(queued(r.values) for r in rows)
+        inside_ns = span.overlap_ns(start_ns, start_ns + rows[0].duration_ns)
+        for r in rows:
+            if not queued(r.values):
+                continue
+            is_uneven = _is_uneven(r.values, rows)
+            limit = "imbalance" if is_uneven else limits[r.engine][start_ns]
+            part = inside_ns * queued(r.values) / waiting
+            weights[limit] = weights.get(limit, 0.0) + part
+    return weights
+
+
+def from_samples(capture: Capture, span: Span, kv_bytes_per_token: int | None) -> Admission | None:
+    """Name the limits of the moments in which something waited, in any engine."""
+    found = moments(capture.engine_samples)
+    at = [(m.start_ns, m.start_ns) for m in found]
+    needs = head_needs(capture, at, kv_bytes_per_token)
+    weights = _weights(list(_readings(found, capture.subject, needs)), span)
+    waiting_ns = sum(weights.values())
+    if not waiting_ns:
+        return None
+    inside = clip(found, span.start_ns, span.end_ns)
+    return Admission(
+        shares={k: v / waiting_ns for k, v in weights.items() if v},
+        share_waiting=waiting_ns / sum(m.duration_ns for m in inside),
+        provenance="derived",
+        source="sampled gauges against the engine's limits",
+        in_flight=_mean_in_flight(inside),
+    )
+
+
+def _mean_in_flight(found: Sequence[Moment]) -> tuple[float, ...]:
+    """Return each engine's mean over moments, fullest first; nothing for a lone engine."""
+    names = {name for m in found for name in m.engines}
+    if len(names) < 2:
+        return ()
+    means = []
+    for name in names:
+        seen = [(m.duration_ns, _flight(m.engines[name])) for m in found if name in m.engines]
+        ns = sum(duration for duration, _ in seen)
+        means.append(sum(duration * flight for duration, flight in seen) / ns)
+    return tuple(sorted(means, reverse=True))

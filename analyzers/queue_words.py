@@ -1,0 +1,99 @@
+"""Sentences about a queue: what held it, what lifting that buys, and what binds then."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping
+
+from stallscope.analyzers.judge import Judgement
+from stallscope.analyzers.load.queue_limits import LIMIT_CLASS
+from stallscope.analyzers.result import Gain
+from stallscope.analyzers.thresholds import Thresholds
+from stallscope.analyzers.whatif.replay import WhatIf
+from stallscope.analyzers.words import percent
+from stallscope.profiler.evidence import Measure
+
+_FULL = 0.95  # a KV pool that was ever this full had no room to speak of
+_HELD = {
+    "seqs": "Requests queue at the sequence cap",
+    "tokens": "Prompts use up the token budget and the rest queue",
+    "prefill": "Prompts are prefilled at a steady rate under every cap and the rest queue",
+    "stalled": "The engine makes no progress with KV free",
+    "front": "Requests queue in front of the scheduler",
+    "imbalance": "Requests queue at one engine while another has room",
+}
+_LIFT = {
+    "kv": "more KV room",
+    "seqs": "raising the cap",
+    "tokens": "a larger token budget",
+}
+# What binds after a limit is lifted: another limit of these classes, or else the step itself.
+_ADMISSION = {LIMIT_CLASS[limit] for limit in ("kv", "seqs")}
+
+
+def kv_has_room(found: Mapping[str, Measure]) -> bool:
+    """Tell whether the KV pool was seen, and never full."""
+    peak = found.get("kv_used_peak")
+    return peak is not None and peak.value < _FULL
+
+
+def queue_text(judgement: Judgement) -> str:
+    """Say how much waits."""
+    demand = judgement.demand
+    if demand.waiting is None or demand.queued_share is None or demand.in_flight is None:
+        return "requests queue"
+    return (
+        f"{demand.waiting:.1f} of {demand.in_flight:.1f} requests in flight wait on average "
+        f"({percent(demand.queued_share)} of their time)"
+    )
+
+
+def gain_text(gain: Gain) -> str:
+    """Say a predicted change with its error."""
+    change = gain.after / gain.before - 1.0
+    return f"{change * 100:+.0f} % {gain.unit} (± {percent(gain.error)})"
+
+
+def lifted_text(limit: str | None, whatif: WhatIf | None, t: Thresholds) -> str:
+    """Say what lifting the limit would buy, and what binds after it."""
+    if whatif is None:
+        return ""
+    gain, action = whatif.gain, _LIFT.get(limit or "", "lifting it")
+    if gain.after / gain.before - 1.0 >= t.small_gain:
+        after = f", then {whatif.next_limit} binds" if whatif.next_limit else ""
+        return f"; {action} would buy {gain_text(gain)}{after}"
+    most = max(0.0, gain.after / gain.before - 1.0)
+    why = "the step itself is the limit"
+    if whatif.next_limit in _ADMISSION:
+        why = f"{whatif.next_limit} binds right behind it"
+    return f", but {action} buys only about {percent(most)}: {why}"
+
+
+def _capacity(judgement: Judgement, found: Mapping[str, Measure]) -> str:
+    preempted = found.get("preemptions")
+    count = preempted.value if preempted is not None else 0
+    if judgement.preemption is not None:
+        times = f" ({count:.0f} preemptions)" if count > 1 else ""
+        return f"The KV cache is full: {judgement.decision.reason}{times}"
+    text = f"The KV cache is full: {queue_text(judgement)}"
+    if not count:
+        return text
+    times = "once" if count == 1 else f"{count:.0f} times"
+    return f"{text}, and running requests were preempted {times}"
+
+
+def held_text(judgement: Judgement, found: Mapping[str, Measure]) -> str:
+    """Say what held the queue, or what preemption cost where that decided."""
+    limit = judgement.decision.limit
+    if limit is None or limit == "kv":
+        return _capacity(judgement, found)
+    text = _HELD[limit]
+    if limit == "seqs" and kv_has_room(found):
+        text += " while KV has room"
+    text = f"{text}: {queue_text(judgement)}"
+    engines = judgement.admission.in_flight if judgement.admission is not None else ()
+    if limit == "imbalance" and engines:
+        mean = statistics.fmean(engines)
+        text += f"; the fullest of {len(engines)} engines holds {engines[0]:.1f} requests, their "
+        text += f"mean is {mean:.1f}"
+    return text

@@ -1,0 +1,71 @@
+"""What to do about a queue, by the limit that holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from stallscope.analyzers.result import Remedy, WontHelp
+from stallscope.analyzers.thresholds import Thresholds
+from stallscope.analyzers.whatif.replay import Replay, lift, try_config
+
+_STALLED = Remedy(
+    "find out where the engine stands still: its log, and the stacks of its processes",
+    {"any": "py-spy dump --pid PID (of each engine process)", "vllm": "VLLM_LOGGING_LEVEL=DEBUG"},
+    None,
+    "generated tokens count up again while requests wait",
+)
+_IMBALANCE = Remedy(
+    "send each request to the engine with the fewest in flight",
+    {
+        "vllm": "--data-parallel-external-lb behind a balancer that counts requests in flight",
+        "sglang": "--load-balance-method with a choice other than round_robin",
+    },
+    None,
+    "requests in flight at the fullest engine come down to the engines' mean",
+)
+_FRONT = Remedy(
+    "prepare requests (HTTP, templates, tokenising) in more processes",
+    {"vllm": "--api-server-count", "sglang": "--tokenizer-worker-num"},
+    None,
+    "the queue in front of the scheduler empties; if not, the clients' own pool is the limit",
+)
+
+
+def _larger_budget(replay: Replay | None, t: Thresholds) -> Remedy:
+    lifted = try_config(replay, lift(replay, "tokens"), t) if replay else None
+    value = f" {lift(replay, 'tokens').max_num_batched_tokens}" if replay else ""
+    return Remedy(
+        f"give a step a larger token budget{':' + value if value else ''}",
+        {
+            "stallscope": f"--max-num-batched-tokens{value}",
+            "vllm": f"--max-num-batched-tokens{value}",
+            "sglang": f"--chunked-prefill-size{value}",
+            "tensorrt-llm": f"max_num_tokens{value}",
+        },
+        lifted.gain if lifted else None,
+        "the share of waiting under the token budget falls; compare TPOT too: steps get longer",
+    )
+
+
+def queue_remedies(limit: str, replay: Replay | None, t: Thresholds) -> tuple[Remedy, ...]:
+    """List what lets this queue in; nothing for limits whose class has remedies of its own."""
+    if limit == "tokens":
+        return (_larger_budget(replay, t),)
+    alone = {"stalled": _STALLED, "imbalance": _IMBALANCE, "front": _FRONT}
+    return (alone[limit],) if limit in alone else ()
+
+
+WONT_HELP_A_QUEUE: Mapping[str, tuple[WontHelp, ...]] = {
+    "stalled": (
+        WontHelp("raising the sequence cap", "nothing comes out of the requests that run already"),
+        WontHelp("more GPU memory or a smaller KV dtype", "KV room is free"),
+    ),
+    "imbalance": (
+        WontHelp("raising the sequence cap", "the other engines have slots to spare"),
+        WontHelp("adding engines", "the balancer would leave them idle too"),
+    ),
+    "front": (
+        WontHelp("raising the sequence cap", "the requests have not reached the scheduler"),
+        WontHelp("a faster GPU or CUDA graphs", "the queue forms before the engine's step"),
+    ),
+}
