@@ -26,7 +26,6 @@ from stallscope.analyzers.kv_life import DEFAULT_LENGTHS, kv_rows
 from stallscope.analyzers.result import BudgetPart, KvRow, OperatorRow
 from stallscope.analyzers.schedule import SchedulerConfig
 from stallscope.analyzers.whatif.simulate import Load, Overhead, Simulated, simulate
-from stallscope.analyzers.words import percent
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.evidence import NotObservable
 from stallscope.profiler.spec import DeviceSpec, ModelSpec, Subject
@@ -38,6 +37,8 @@ FLOOR_ERROR = 0.70
 MEMORY_FRACTION = 0.90
 _STEP_TOKENS = 2048  # vLLM's usual max_num_batched_tokens; sizes activations
 _BLOCK = 16
+_QUEUE_OF = 2  # clients simulated for each request that fits: more only wait longer
+_MOST_REQUESTS = 2048  # simulated in all
 _WAVES = 4  # each client's requests in the simulated closed loop
 
 
@@ -167,13 +168,18 @@ def _memory(options: PlanOptions, subject: Subject) -> MemoryMap:
     # A step's new tokens lie in the cache before what they push out of a sliding window is free.
     pushing = _blocks_each(options, tokens, step_tokens=_STEP_TOKENS) * block - per_request
     weights = int(weight_bytes(spec, dtype) / ranks)
-    activations = _activation_bytes(spec, dtype, _STEP_TOKENS, options.concurrency)
+    running = options.concurrency
     usable = free = most = None
     if options.device is not None and options.device.memory_bytes is not None:
         usable = int(MEMORY_FRACTION * options.device.memory_bytes)
-        room = usable - weights - activations
-        most = max(0, (room - pushing) // per_request)
-        free = room - pushing - options.concurrency * per_request
+        rows = _activation_bytes(spec, dtype, _STEP_TOKENS, 0)
+        # A request that runs takes its KV cache and its row of logits.
+        each = per_request + _activation_bytes(spec, dtype, 0, 1)
+        most = max(0, (usable - weights - rows - pushing) // each)
+        running = min(running, max(1, most))
+    activations = _activation_bytes(spec, dtype, _STEP_TOKENS, running)
+    if usable is not None:
+        free = usable - weights - activations - pushing - options.concurrency * per_request
     kv_bytes = options.concurrency * per_request + pushing
     return MemoryMap(weights, per_token, kv_bytes, activations, usable, free, most)
 
@@ -234,10 +240,18 @@ def _simulate(options: PlanOptions, memory: MemoryMap, cost: CostModel) -> Simul
     pushing = _blocks_each(options, tokens, step_tokens=_STEP_TOKENS) - each
     fits = options.concurrency if memory.max_concurrency is None else memory.max_concurrency
     config = _scheduler(options, num_blocks=each * max(1, fits) + pushing)
-    waves = 1 if options.concurrency == 1 else _WAVES
+    clients = min(options.concurrency, max(_QUEUE_OF * fits, 1))
+    waves = 1 if clients == 1 else max(1, min(_WAVES, _MOST_REQUESTS // clients))
     request = (0.0, options.input_tokens, options.output_tokens)
-    load = Load((request,) * (waves * options.concurrency), options.concurrency)
-    return simulate(load, config, cost, Overhead())
+    load = Load((request,) * (waves * clients), clients)
+    return _with_queue(simulate(load, config, cost, Overhead()), options.concurrency - clients)
+
+
+def _with_queue(result: Simulated, more_clients: int) -> Simulated:
+    """Let more clients wait behind a full engine: each adds 1 / throughput to TTFT (Little)."""
+    per_request_s = result.duration_s / len(result.ttft_s)
+    result.ttft_s = [ttft + more_clients * per_request_s for ttft in result.ttft_s]
+    return result
 
 
 def _time(seconds: float) -> Prediction:
@@ -277,7 +291,9 @@ def _notes(options: PlanOptions, memory: MemoryMap, cost: CostModel | None) -> t
             f"A request's KV cache stops growing at {window} tokens, its sliding window; a long "
             "prompt takes more for as long as one step of it lasts."
         )
-    if memory.max_concurrency is not None and memory.max_concurrency < options.concurrency:
+    if memory.max_concurrency == 0:
+        notes.append(_where_it_fits(options))
+    elif memory.max_concurrency is not None and memory.max_concurrency < options.concurrency:
         notes.append(
             f"Only {memory.max_concurrency} of {options.concurrency} requests fit at full length: "
             "the others queue or are preempted (capacity)."
@@ -285,9 +301,30 @@ def _notes(options: PlanOptions, memory: MemoryMap, cost: CostModel | None) -> t
     if cost is not None:
         notes.append(
             "Times are floors: every operator at the device's peak, nothing for launches or the "
-            f"host. Against real decode such floors missed {percent(FLOOR_ERROR)} of the time."
+            f"host. Real decode has taken up to {1 / (1 - FLOOR_ERROR):.1f} times as long."
         )
     return tuple(notes)
+
+
+def _where_it_fits(options: PlanOptions) -> str:
+    """Say that nothing runs, and which number of the same devices, or which dtype, would do."""
+    more = (n for n in range(options.num_devices + 1, 65) if options.model.num_heads % n == 0)
+    ways = [
+        f"{n} devices (--gpus {n})"
+        for n in more
+        if _fits(dataclasses.replace(options, num_devices=n))
+    ][:1]
+    ways += [
+        f"weights in {dtype} (--dtype {dtype})"
+        for dtype in ("int8", "int4")
+        if dtype != options.dtype and _fits(dataclasses.replace(options, dtype=dtype))
+    ][:1]
+    fits = f"; one request fits with {' or '.join(ways)}" if ways else ""
+    return f"Nothing runs: not one request fits beside the weights and activations{fits}."
+
+
+def _fits(options: PlanOptions) -> bool:
+    return (_memory(options, _subject(options)).max_concurrency or 0) > 0
 
 
 def _unpredicted(

@@ -57,8 +57,13 @@ def plan(
     from stallscope.analyzers.plan import plan as plan_model
     from stallscope.profiler.models import load_model
 
+    spec = load_model(model)
+    if spec.num_heads % gpus:
+        raise UsageError(
+            f"--gpus {gpus}: {spec.name}'s {spec.num_heads} attention heads cannot be shared evenly"
+        )
     options = PlanOptions(
-        model=load_model(model),
+        model=spec,
         device=named_device(gpu, gpu_file),
         num_devices=gpus,
         dtype=dtype,

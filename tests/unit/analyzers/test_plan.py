@@ -176,3 +176,34 @@ def test_sizes_over_four_devices_say_which_they_are() -> None:
     assert found.memory.kv_bytes_per_token == 32_768
     assert found.kv_table[0].bytes == 131_072
     assert found.kv_table[0].source.endswith("over all 4 devices")
+
+
+def test_a_plan_that_cannot_run_names_what_would() -> None:
+    """llama-3-70b in bf16: 141 GB of weights; h100: 72 GiB usable each; int8 takes 72.6 GB."""
+    found = plan(PlanOptions(load_model("llama-3-70b"), load_device("h100-sxm"), dtype="bf16"))
+    (note,) = [n for n in found.notes if n.startswith("Nothing runs")]
+    assert "2 devices (--gpus 2)" in note
+    assert "--dtype int8" in note
+    assert not any("queue or are preempted" in n for n in found.notes)
+
+
+def test_clients_beyond_the_memory_only_wait_and_take_no_time_to_plan() -> None:
+    """By Little's law 1,000 clients more, at x requests a second, wait 1,000 / x longer."""
+    options = PlanOptions(TOY, SLOW, dtype="fp32", input_tokens=8, output_tokens=8)
+    fits = plan(options).memory.max_concurrency
+    assert fits is not None
+    few, many = (
+        plan(
+            PlanOptions(
+                TOY, SLOW, dtype="fp32", input_tokens=8, output_tokens=8, concurrency=clients
+            )
+        )
+        for clients in (2 * fits, 2 * fits + 1000)
+    )
+    for found in (few, many):
+        assert found.ttft_s is not None
+        assert found.throughput_tokens_per_s is not None
+        assert found.memory.max_concurrency == fits
+    assert many.throughput_tokens_per_s == few.throughput_tokens_per_s
+    requests_per_s = few.throughput_tokens_per_s.value / 8
+    assert many.ttft_s.value - few.ttft_s.value == pytest.approx(1000 / requests_per_s)
