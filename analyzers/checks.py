@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from stallscope.analyzers import isolated
 from stallscope.analyzers.classes import CLASSES
+from stallscope.analyzers.cost.drift import probe_changes
 from stallscope.analyzers.event_fields import notes as event_notes
 from stallscope.analyzers.event_fields import number, text, whole_events
 from stallscope.analyzers.step.contention import contention_note
@@ -84,16 +85,7 @@ def _reader_findings(capture: Capture) -> tuple[Decision | None, tuple[str, ...]
 
 def _drift(capture: Capture) -> str:
     """Say by how much each probe moved."""
-    seen: dict[str, dict[str, float]] = {}
-    for event in whole_events(capture, "probe"):
-        value = number(event, "value")
-        if event.data.get("when") in ("before", "after") and value is not None:
-            seen.setdefault(event.data["probe"], {})[event.data["when"]] = value
-    moved = [
-        f"{name} {(pair['after'] / pair['before'] - 1) * 100:+.0f} %"
-        for name, pair in seen.items()
-        if len(pair) == 2 and pair["before"]
-    ]
+    moved = [f"{name} {c * 100:+.0f} %" for name, c in probe_changes(capture).items()]
     return f" ({', '.join(moved)})" if moved else ""
 
 

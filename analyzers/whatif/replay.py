@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stallscope.analyzers.cost.drift import drift
 from stallscope.analyzers.cost.roofline import CostModel, kv_bytes_on_rank
 from stallscope.analyzers.load.queue_limits import LIMIT_CLASS
 from stallscope.analyzers.result import Gain
@@ -50,6 +51,7 @@ class Replay:
     high: Overhead
     measured_tokens_per_s: float
     most_in_flight: int  # requests in the system at once, as observed
+    drift: float = 0.0  # how far the machine's speed moved during the run
 
 
 def _fit_overhead(costs: Sequence[StepCost]) -> tuple[Overhead, Overhead]:
@@ -138,7 +140,7 @@ def build_replay(
         return None
     low, high = _fit_overhead(costs)
     most = _most_in_flight(capture)
-    return Replay(load, config, cost, low, high, tokens_per_s, most)
+    return Replay(load, config, cost, low, high, tokens_per_s, most, drift(capture))
 
 
 def _next_limit(result: Simulated, t: Thresholds) -> str | None:
@@ -154,8 +156,8 @@ def _next_limit(result: Simulated, t: Thresholds) -> str | None:
 def try_config(replay: Replay, config: SchedulerConfig, t: Thresholds) -> WhatIf | None:
     """Simulate the run as it was and under other limits; the ratio moves the measured rate.
 
-    The error is the largest of how far the simulated run is from the measured one, half the spread
-    between the two overhead models, and LEAST_ERROR.
+    The error is the largest of how far the simulated run is from the measured one, LEAST_ERROR with
+    half the spread between the two overhead models, and how far the machine's probes moved.
     """
     try:
         pairs = [
@@ -172,9 +174,8 @@ def try_config(replay: Replay, config: SchedulerConfig, t: Thresholds) -> WhatIf
     misses = [abs(b.output_tokens_per_s / before - 1.0) for b, _ in pairs]
     ratio = statistics.fmean(ratios)
     spread = (max(ratios) - min(ratios)) / 2 / ratio
-    gain = Gain(
-        "output_tokens_per_s", "tokens/s", before, before * ratio, max(LEAST_ERROR, spread, *misses)
-    )
+    error = max(LEAST_ERROR + spread, replay.drift, *misses)
+    gain = Gain("output_tokens_per_s", "tokens/s", before, before * ratio, error)
     return WhatIf(gain, _next_limit(pairs[0][1], t))
 
 

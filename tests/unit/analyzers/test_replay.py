@@ -229,3 +229,11 @@ def test_blocks_are_those_of_one_devices_pool() -> None:
     two = CostModel(TINY, "fp16", "fp16", dataclasses.replace(NO_LIMITS, ranks=2))
     assert replay_of(capture, two, 1.0).config.num_blocks == 10
     assert replay_of(capture, free_model(), 1.0).config.num_blocks == 5
+
+
+def test_a_machine_whose_speed_moved_widens_the_error() -> None:
+    replay = replay_of(at_cap(4, [(12, 5 + 3 * (i % 6)) for i in range(24)]))
+    moved = dataclasses.replace(replay, drift=0.4)
+    assert tried(replay, ROOMY).gain.error == LEAST_ERROR
+    assert tried(moved, ROOMY).gain.error == 0.4
+    assert tried(moved, ROOMY).gain.after == tried(replay, ROOMY).gain.after
