@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Annotated
 
 import typer
 
 from stallscope import __version__
-from stallscope.diagnose_command import diagnose
-from stallscope.doctor_command import doctor
 from stallscope.errors import StallscopeError
-from stallscope.plan_command import plan
-from stallscope.run_command import run
 
 INTRODUCTION = """\
 stallscope finds out why LLM inference is slow, what limits it, and what each fix would buy.
@@ -28,11 +25,33 @@ stallscope finds out why LLM inference is slow, what limits it, and what each fi
 """
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
-app = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode=None, add_completion=False)
-app.command()(run)
-app.command()(diagnose)
-app.command()(plan)
-app.command()(doctor)
+# Each is the function of its name in the module NAME_command; the line is its help's first.
+COMMANDS = {
+    "run": "Run a model under instrumentation and say what limits it.",
+    "diagnose": "Judge a recorded run.",
+    "plan": "Predict memory, speed and limits of a model on a device, without a run.",
+    "doctor": "Say what can be observed here, and how to get the rest.",
+}
+
+
+def application(arguments: Collection[str] = tuple(COMMANDS)) -> typer.Typer:
+    """Return the command line; of commands that the arguments do not name only the help is built.
+
+    A command's options take longer to import and build than typer itself.
+    """
+    app = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode=None, add_completion=False)
+    app.callback(invoke_without_command=True)(introduce)
+    for name, line in COMMANDS.items():
+        if name in arguments:
+            module = importlib.import_module(f"stallscope.{name}_command")
+            app.command(name)(getattr(module, name))
+        else:
+            app.command(name, help=line)(_not_asked_for)
+    return app
+
+
+def _not_asked_for() -> None:
+    """Stand in the list of commands."""
 
 
 def show_version(wanted: bool) -> None:
@@ -42,7 +61,6 @@ def show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(invoke_without_command=True)
 def introduce(
     context: typer.Context,
     version: Annotated[
@@ -57,7 +75,8 @@ def introduce(
 def call(arguments: Sequence[str] | None = None) -> int:
     """Run one command; an error that the user can act on is one line on stderr and a code."""
     try:
-        code = app(arguments, prog_name="stallscope", standalone_mode=False)
+        given = sys.argv[1:] if arguments is None else arguments
+        code = application(given)(given, prog_name="stallscope", standalone_mode=False)
         sys.stdout.flush()
     except StallscopeError as error:
         return complain(str(error), error.exit_code)

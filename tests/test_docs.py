@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from stallscope.analyzers.classes import CLASSES, LOADS, PARTS
 from stallscope.analyzers.measures import MEASURES
 from stallscope.analyzers.thresholds import Thresholds
-from stallscope.app import app
+from stallscope.app import application
 from stallscope.profiler.capture_schema import TABLES
 from stallscope.profiler.nvml import pcie, sampler
 
@@ -76,7 +76,7 @@ def test_links_lead_somewhere(path: Path) -> None:
 def test_commands_shown_have_the_options_shown(path: Path) -> None:
     lines = re.findall(r"stallscope (run|diagnose|plan|doctor) ([^`\n#]*)", path.read_text())
     for command, rest in lines:
-        offered = CliRunner().invoke(app, [command, "--help"]).stdout
+        offered = CliRunner().invoke(application(), [command, "--help"]).stdout
         for option in re.findall(r"(?<!\S)--?[a-z][\w-]*", rest):
             assert re.search(rf"{option}\b", offered), f"{command} {option}"
 

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from stallscope.analyzers.diagnose import diagnose
 from stallscope.analyzers.result import Diagnosis, RuleResult
-from stallscope.app import app
+from stallscope.app import application
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.capture_file import read_capture
 
@@ -105,7 +105,7 @@ def test_without_gpm_the_bandwidth_rule_is_not_observable(replay: Replay) -> Non
 def test_the_report_names_the_device(replay: Replay) -> None:
     replay.record("h100", body=STEP, more="0 gpu0 gpm.2 25\n")
     shown = CliRunner().invoke(
-        app, ["diagnose", str(replay.folder / "run.sqlite"), "--format", "md"]
+        application(), ["diagnose", str(replay.folder / "run.sqlite"), "--format", "md"]
     )
     assert shown.exit_code == 0
     for counter in ("gpm_sm_util", "gpm_dram_util", "nvml_gpu_util"):

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from stallscope import __version__
-from stallscope.app import app, call
+from stallscope.app import COMMANDS, application, call
 
 SCRIPT = str(Path(sys.executable).with_name("stallscope"))
 SMALL = ["--requests", "1", "--output-tokens", "2", "--warmup", "0"]
@@ -105,19 +105,19 @@ def test_alone_it_prints_the_three_most_common_commands(command: list[str]) -> N
 
 
 def test_version_is_printed() -> None:
-    result = CliRunner().invoke(app, ["--version"])
+    result = CliRunner().invoke(application(), ["--version"])
     assert (result.exit_code, result.stdout) == (0, f"stallscope {__version__}\n")
 
 
 @pytest.mark.parametrize("command", ["run", "diagnose", "plan", "doctor"])
 def test_help_of_each_command(command: str) -> None:
-    result = CliRunner().invoke(app, [command, "--help"])
+    result = CliRunner().invoke(application(), [command, "--help"])
     assert result.exit_code == 0
     assert result.stdout.startswith(f"Usage: root {command} [OPTIONS]")
 
 
 def test_what_is_not_built_is_not_offered() -> None:
-    result = CliRunner().invoke(app, ["--help"])
+    result = CliRunner().invoke(application(), ["--help"])
     for command in ("nsys", "attach", "compare"):
         assert command not in result.stdout
 
@@ -130,8 +130,8 @@ def test_reader_that_leaves_is_not_complained_about() -> None:
 def test_ctrl_c_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     program = "import typer\n\n\ndef stop():\n    raise KeyboardInterrupt\n"
     script = (
-        f"{program}\nfrom stallscope import app\n"
-        "app.app.command('stop')(stop)\nraise SystemExit(app.call(['stop']))"
+        f"{program}\nfrom stallscope import app, plan_command\n"
+        "plan_command.plan = stop\nraise SystemExit(app.call(['plan']))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (130, "stallscope: interrupted\n")
@@ -148,3 +148,12 @@ def test_defaults_of_run_are_those_of_its_options() -> None:
     for name, parameter in inspect.signature(RunOptions).parameters.items():
         if name not in unlike:
             assert command[name].default == parameter.default, name
+
+
+def test_the_list_of_commands_says_what_each_command_says() -> None:
+    """`--help` does not import the commands, so their first lines stand twice."""
+    listed = CliRunner().invoke(application(()), ["--help"]).stdout
+    for name, line in COMMANDS.items():
+        whole = CliRunner().invoke(application((name,)), [name, "--help"]).stdout
+        assert " ".join(line.split()) in " ".join(whole.split())
+        assert f"  {name}" in listed
