@@ -13,6 +13,7 @@ _STALLED = Remedy(
     {"any": "py-spy dump --pid PID (of each engine process)", "vllm": "VLLM_LOGGING_LEVEL=DEBUG"},
     None,
     "generated tokens count up again while requests wait",
+    ("limit_stalled", "waiting_mean"),
 )
 _IMBALANCE = Remedy(
     "send each request to the engine with the fewest in flight",
@@ -22,12 +23,14 @@ _IMBALANCE = Remedy(
     },
     None,
     "requests in flight at the fullest engine come down to the engines' mean",
+    ("limit_imbalance", "queue_wait_share"),
 )
 _FRONT = Remedy(
     "prepare requests (HTTP, templates, tokenising) in more processes",
     {"vllm": "--api-server-count", "sglang": "--tokenizer-worker-num"},
     None,
     "the queue in front of the scheduler empties; if not, the clients' own pool is the limit",
+    ("limit_front", "waiting_mean"),
 )
 
 
@@ -44,6 +47,7 @@ def _larger_budget(replay: Replay | None, t: Thresholds) -> Remedy:
         },
         lifted.gain if lifted else None,
         "the share of waiting under the token budget falls; compare TPOT too: steps get longer",
+        ("limit_tokens", "queue_wait_share"),
     )
 
 
