@@ -59,6 +59,18 @@ def _held(found: Mapping[str, Measure], limit: str) -> list[Link]:
     ]
 
 
+def _static_batch(found: Mapping[str, Measure]) -> list[Link]:
+    cause = "a static batch takes nobody in until its last request ends"
+    links = [
+        _link(found, cause, "requests queue", "limit_batch", "limit_seqs", "queue_wait_share"),
+        _link(found, "requests queue", "TTFT grows", "waiting_mean"),
+    ]
+    if "padding_share" in found:
+        evidence = ("padding_share", "padding_share_decode", "padding_time_share")
+        links.append(_link(found, cause, "ended requests are computed on as padding", *evidence))
+    return links
+
+
 def _scheduling(found: Mapping[str, Measure]) -> list[Link]:
     cap = "sequence cap (max_num_seqs) reached"
     cap += " with KV to spare" if kv_has_room(found) else ""
@@ -126,7 +138,10 @@ def build_chain(judgement: Judgement, measures: tuple[Measure, ...]) -> tuple[Li
     if judgement.bottleneck == "capacity":
         links = _capacity(found, judgement)
     elif judgement.bottleneck == "scheduling":
-        links = _held(found, limit) if limit in _WHY_HELD else _scheduling(found)
+        if limit in _WHY_HELD:
+            links = _held(found, limit)
+        else:
+            links = _static_batch(found) if limit == "batch" else _scheduling(found)
     elif judgement.bottleneck == "bandwidth":
         links = _bandwidth(found)
     elif judgement.bottleneck == "compute":

@@ -17,6 +17,7 @@ from stallscope.analyzers.load.latency import latencies
 from stallscope.analyzers.load.preemption import count_preemptions
 from stallscope.analyzers.measures import step_measures
 from stallscope.analyzers.observe import rule_evidence
+from stallscope.analyzers.padding import padding_note
 from stallscope.analyzers.prepared import Run, prepare
 from stallscope.analyzers.queue_measures import queue_measures
 from stallscope.analyzers.result import (
@@ -113,7 +114,7 @@ def diagnose(
             *unobserved(capture, run.costs, rules, run.missing),
         ),
         windows=windows,
-        notes=run.checked.notes,
+        notes=(*run.checked.notes, *padding_note(run.costs, run.cost)),
         series=build_series(run.costs, run.cost),
     )
 

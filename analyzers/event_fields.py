@@ -48,6 +48,8 @@ def lacking(event: Event) -> tuple[str, ...]:
     """Name what an event does not say and would have to."""
     probe = text(event, "probe") or "" if event.kind == "probe" else ""
     numbers = (*_NUMBERS.get(event.kind, ()), *_PROBE_NUMBERS.get(probe, ()))
+    if event.kind == "kv_alloc" and number(event, "tokens") is not None:
+        numbers = ("bytes",)  # a cache without blocks counts tokens
     texts = (*_TEXTS.get(event.kind, ()), *_PROBE_TEXTS.get(probe, ()))
     return (
         *(name for name in numbers if number(event, name) is None),

@@ -48,7 +48,7 @@ def allocated_rows(capture: Capture) -> tuple[KvRow, ...]:
             freed = number(event, "bytes")
             size = 0 if freed is None else size - int(freed)
             now[event.request] = (tokens, size) if size > 0 else (0, 0)
-        elif event.kind == "kv_alloc":
+        elif event.kind == "kv_alloc" and "blocks" in event.data:
             tokens += event.data["blocks"] * block_size
             now[event.request] = (tokens, size + event.data["bytes"])
             grown.setdefault(event.request, []).append(now[event.request])

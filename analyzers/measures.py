@@ -10,6 +10,7 @@ from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.cost.work import mbu, mfu, of_phases, work_of
 from stallscope.analyzers.event_fields import number, whole_events
 from stallscope.analyzers.kv_life import of_all_devices
+from stallscope.analyzers.padding import padding_measures
 from stallscope.analyzers.phase_counters import PHASES, phase_measures
 from stallscope.analyzers.step.budget import StepCost
 from stallscope.analyzers.step.origins import origin_of_host
@@ -29,6 +30,7 @@ MEASURES: dict[str, tuple[str, str]] = {
         "fraction",
         "of the time something waited, prompts taken in at a steady rate under every cap",
     ),
+    "limit_batch": ("fraction", "of the time something waited, behind a static batch"),
     "limit_stalled": ("fraction", "of the time something waited, no progress under no cap"),
     "limit_imbalance": (
         "fraction",
@@ -49,7 +51,7 @@ MEASURES: dict[str, tuple[str, str]] = {
     "kv_used_peak": ("fraction", "highest KV pool use"),
     "kv_used_mean": ("fraction", "mean KV pool use over step time"),
     "kv_bytes_per_token": ("bytes", "KV cache per token by the formula"),
-    "kv_bytes_per_token_allocated": ("bytes", "KV pool's tensors over the tokens it holds"),
+    "kv_bytes_per_token_allocated": ("bytes", "KV tensors' bytes over the tokens they hold"),
     "kv_read_bytes_per_decode_step": ("bytes", "KV read in a decode step"),
     "memory_used": ("fraction", "device memory used over total"),
     "allocation_failures": ("count", "refused allocations"),
@@ -79,6 +81,10 @@ MEASURES: dict[str, tuple[str, str]] = {
     "ridge": ("FLOP/B", "peak FLOP/s over peak bytes/s"),
     "decode_share_requests": ("fraction", "decode's share of the requests' time"),
     "decode_share_engine": ("fraction", "decode's share of step time"),
+    "padding_share": ("fraction", "computed tokens that belong to no request"),
+    "padding_share_prefill": ("fraction", "padding's share of the prefill steps' tokens"),
+    "padding_share_decode": ("fraction", "padding's share of the decode steps' tokens"),
+    "padding_time_share": ("fraction", "step time that padding takes by the cost model"),
     "host_per_step": ("s", "mean step time outside the forward call"),
     "weight_bytes_per_step": ("bytes", "weights read in a step"),
     "ffn_parameter_share": ("fraction", "the MLP's share of all parameters"),
@@ -121,6 +127,10 @@ def _kv_bytes(capture: Capture, costs: Sequence[StepCost], cost: CostModel | Non
     if pool and pool["tokens"]:
         source = "bytes of the KV pool's tensors ÷ tokens they hold"
         value = pool["bytes"] / pool["tokens"]
+        found.append(measure("kv_bytes_per_token_allocated", value, "measured", source))
+    elif grown := [e.data for e in whole_events(capture, "kv_alloc") if e.data.get("tokens")]:
+        source = "bytes of the KV cache's tensors ÷ tokens they hold"
+        value = sum(d["bytes"] for d in grown) / sum(d["tokens"] for d in grown)
         found.append(measure("kv_bytes_per_token_allocated", value, "measured", source))
     read = [e.data["bytes"] for e in whole_events(capture, "kv_read")]
     decode = of_phases(costs, "decode")
@@ -218,6 +228,7 @@ def step_measures(
         *kv_measures(capture, costs, cost),
         *work_measures(costs, cost),
         *(stream_measure(capture, costs, cost) if cost is not None else ()),
+        *padding_measures(costs, cost),
         *host_measure(costs),
         *(m for phase in PHASES for m in phase_measures(capture, phase)),
         *probe_measures(capture),

@@ -18,6 +18,7 @@ _HELD = {
     "seqs": "Requests queue at the sequence cap",
     "tokens": "Prompts use up the token budget and the rest queue",
     "prefill": "Prompts are prefilled at a steady rate under every cap and the rest queue",
+    "batch": "Requests queue behind a static batch, which takes nobody in until its last one ends",
     "stalled": "The engine makes no progress with KV free",
     "front": "Requests queue in front of the scheduler",
     "imbalance": "Requests queue at one engine while another has room",
@@ -26,6 +27,7 @@ _LIFT = {
     "kv": "more KV room",
     "seqs": "raising the cap",
     "tokens": "a larger token budget",
+    "batch": "batching continuously",
 }
 # What binds after a limit is lifted: another limit of these classes, or else the step itself.
 _ADMISSION = {LIMIT_CLASS[limit] for limit in ("kv", "seqs")}

@@ -1,10 +1,11 @@
-"""The continuous-batching scheduler: pure and deterministic, shared by the engine and what-if."""
+"""The schedulers' plan, and continuous batching: pure, shared by the engine and what-if."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,6 +13,7 @@ class SchedulerConfig:
     """The admission limits; `num_blocks` KV blocks of `block_size` tokens each.
 
     With a sliding window a request gives back the blocks that none of its later tokens attends to.
+    `static` batches take nobody in until their last request ends.
     """
 
     max_num_seqs: int
@@ -20,6 +22,7 @@ class SchedulerConfig:
     block_size: int = 16
     chunked_prefill: bool = True
     sliding_window: int | None = None
+    static: bool = False
 
     def __post_init__(self) -> None:
         limits = (self.max_num_seqs, self.max_num_batched_tokens, self.num_blocks, self.block_size)
@@ -61,13 +64,46 @@ class ScheduledChunk:
 
 
 @dataclass(frozen=True, slots=True)
+class Padding:
+    """What a step computes on top of its chunks, for nobody, because its tensors are filled up."""
+
+    tokens: int = 0
+    logit_rows: int = 0
+    context_tokens: int = 0
+    pairs: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class StepPlan:
-    """One step; `blocked_by` ("kv", "seqs", "tokens") is what kept the queue's head out of it."""
+    """One step; `blocked_by` (a limit: "kv", "seqs", …) is what kept the queue's head out of it."""
 
     chunks: tuple[ScheduledChunk, ...]
     admitted: tuple[int, ...]
     preempted: tuple[int, ...]
     blocked_by: str | None
+    padding: Padding = Padding()
+
+
+class Scheduling(Protocol):
+    """A scheduler, as the engine and the simulator use one."""
+
+    @property
+    def waiting(self) -> int: ...
+
+    @property
+    def running(self) -> int: ...
+
+    @property
+    def in_flight(self) -> int: ...
+
+    @property
+    def used_blocks(self) -> int: ...
+
+    def add(self, request: int, input_tokens: int, output_tokens: int) -> None: ...
+
+    def schedule(self) -> StepPlan: ...
+
+    def complete(self, plan: StepPlan, stopped: Collection[int] = ()) -> tuple[int, ...]: ...
 
 
 @dataclass(slots=True, eq=False)

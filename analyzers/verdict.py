@@ -99,7 +99,7 @@ def _say(
 
 def _whatif(judgement: Judgement, replay: Replay | None, t: Thresholds) -> WhatIf | None:
     limit = judgement.decision.limit
-    if replay is None or limit not in ("kv", "seqs", "tokens"):
+    if replay is None or limit not in ("kv", "seqs", "tokens", "batch"):
         return None
     return try_config(replay, lift(replay, limit), t)
 

@@ -44,6 +44,9 @@ class Step:
     (new token, attended key) pairs; both stay within the model's sliding window. `logit_rows` is
     the number of rows through the LM head. `blocked_by` names the limit that kept the queue's head
     out, as the engine itself saw it.
+
+    All of these but `logit_rows` are work for requests. A step that fills its tensors up computes
+    `padded_tokens`, reads `padded_context_tokens` and attends to `padded_pairs` on top, for nobody.
     """
 
     id: int
@@ -64,7 +67,10 @@ class Step:
     kv_total_bytes: int | None
     attention_pairs: int | None
     logit_rows: int | None
-    blocked_by: str | None  # "kv", "seqs", "tokens" or None
+    blocked_by: str | None  # "kv", "seqs", "tokens", "batch" or None
+    padded_tokens: int | None = None
+    padded_context_tokens: int | None = None
+    padded_pairs: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

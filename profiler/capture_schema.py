@@ -19,7 +19,7 @@ from stallscope.profiler.capture import (
 )
 
 APPLICATION_ID = 0x5354_4C53  # "STLS"
-USER_VERSION = 1  # raised whenever a column is added
+USER_VERSION = 2  # raised whenever a column is added
 
 Row = Step | Request | Token | DeviceSample | EngineSample | Event | KernelSummary | Source
 

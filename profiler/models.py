@@ -6,7 +6,7 @@ from importlib import resources
 from pathlib import Path
 
 from stallscope.errors import InputError
-from stallscope.profiler.checked_json import parse_object, read_object
+from stallscope.profiler.checked_json import Fields, parse_object, read_object
 from stallscope.profiler.hf_config import model_from_config
 from stallscope.profiler.nearest import did_you_mean
 from stallscope.profiler.spec import ModelSpec
@@ -38,9 +38,16 @@ def load_model(name: str) -> ModelSpec:
     A preset's name wins over a file of the same name; write ./NAME for the file.
     """
     if name.lower() in preset_names():
-        return _load_preset(name.lower())
+        return model_from_config(_preset_config(name.lower()), name.lower())
     path = _find(name)
     return model_from_config(read_object(path), _name_of(path))
+
+
+def model_config(name: str) -> Fields:
+    """Return the config.json behind a model's name, unread."""
+    if name.lower() in preset_names():
+        return _preset_config(name.lower())
+    return read_object(_find(name))
 
 
 def _find(name: str) -> Path:
@@ -55,9 +62,9 @@ def _find(name: str) -> Path:
     return path
 
 
-def _load_preset(name: str) -> ModelSpec:
+def _preset_config(name: str) -> Fields:
     file = resources.files("stallscope.profiler.data.models") / f"{name}.json"
-    return model_from_config(parse_object(file.read_text("utf-8"), f"preset {name}"), name)
+    return parse_object(file.read_text("utf-8"), f"preset {name}")
 
 
 def _looks_like_path(name: str) -> bool:

@@ -100,6 +100,7 @@ class Subject:
     max_num_seqs: int | None = None
     max_num_batched_tokens: int | None = None
     chunked_prefill: bool | None = None
+    static_batching: bool | None = None  # a batch takes nobody in until its last request ends
     kv_budget_bytes: int | None = None
     block_size: int | None = None  # tokens per KV block
     concurrency: int | None = None  # clients offered in a closed loop

@@ -6,13 +6,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from stallscope.analyzers.schedule import ScheduledChunk, StepPlan
+from stallscope.analyzers.schedule import ScheduledChunk, Scheduling, StepPlan
 from stallscope.profiler.recorder import Recorder
 from stallscope.runner.batch import Chunk, Executor
-from stallscope.runner.engine_log import EngineLog
+from stallscope.runner.load_log import LoadLog
 from stallscope.runner.out_of_memory import AllocationFailed
-from stallscope.runner.planner import Planner
-from stallscope.runner.step_row import Span, phase_of
+from stallscope.runner.step_row import Span
 from stallscope.runner.workload import Arrival, Workload, prompt
 
 PROGRESS_EVERY_NS = 1_000_000_000
@@ -60,7 +59,7 @@ class Engine:
 
     def __init__(
         self,
-        scheduler: Planner,
+        scheduler: Scheduling,
         executor: Executor,
         *,
         generation: Generation,
@@ -74,7 +73,7 @@ class Engine:
         self._finished = 0
         self._next_progress_ns = 0
 
-    def run(self, workload: Workload, log: EngineLog) -> Outcome:
+    def run(self, workload: Workload, log: LoadLog) -> Outcome:
         """Serve the load to its end. An allocation that fails ends it as an `oom` event."""
         self._finished = 0
         try:
@@ -88,7 +87,7 @@ class Engine:
             raise
         return Outcome(self._finished)
 
-    def _serve(self, workload: Workload, log: EngineLog) -> None:
+    def _serve(self, workload: Workload, log: LoadLog) -> None:
         now = origin = self._hooks.clock()
         while True:
             for arrival in workload.due(now - origin, self._finished):
@@ -102,7 +101,7 @@ class Engine:
                 return
             now = self._wait_until(origin + next_ns)
 
-    def _accept(self, arrival: Arrival, t_ns: int, log: EngineLog) -> None:
+    def _accept(self, arrival: Arrival, t_ns: int, log: LoadLog) -> None:
         size = arrival.size
         self._scheduler.add(arrival.request, size.input_tokens, size.output_tokens)
         self._token_ids[arrival.request] = prompt(
@@ -113,7 +112,7 @@ class Engine:
         )
         log.arrived(arrival.request, t_ns, input_tokens=size.input_tokens)
 
-    def _step(self, start_ns: int, log: EngineLog) -> int:
+    def _step(self, start_ns: int, log: LoadLog) -> int:
         if self._hooks.before_step is not None:
             self._hooks.before_step()
         plan = self._scheduler.schedule()
@@ -121,8 +120,7 @@ class Engine:
         for request in plan.preempted:
             self._executor.free(request)
         chunks = [self._chunk(chunk) for chunk in plan.chunks]
-        name = "warmup" if log.warmup else phase_of(plan)
-        with log.recorder.step_range(name, sum(chunk.tokens for chunk in plan.chunks)):
+        with log.step_range(plan):
             result = self._executor.execute(chunks)
         finished = self._scheduler.complete(plan, self._stopped(result.tokens))
         self._append(plan, result.tokens)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from contextlib import AbstractContextManager
 
-from stallscope.analyzers.schedule import SchedulerConfig, StepPlan
+from stallscope.analyzers.schedule import SchedulerConfig, Scheduling, StepPlan
 from stallscope.profiler.engine_sampler import EngineState
 from stallscope.profiler.recorder import Recorder
 from stallscope.profiler.spec import keys_read
-from stallscope.runner.planner import Planner
 from stallscope.runner.probe_rows import StepTimes
-from stallscope.runner.request_life import RequestLife
-from stallscope.runner.step_row import Span, context, step_row
+from stallscope.runner.request_log import RequestLog
+from stallscope.runner.step_row import Span, context, phase_of, step_row
 
 
-class EngineLog:
+class EngineLog(RequestLog):
     """Writes one load's rows. A warm-up leaves only its steps, marked as such."""
 
     def __init__(
@@ -25,8 +25,7 @@ class EngineLog:
         token_bytes: int,
         warmup: bool = False,
     ) -> None:
-        self.recorder = recorder
-        self.warmup = warmup
+        super().__init__(recorder, warmup=warmup)
         self.step_times = StepTimes()
         self._blocks = config.blocks
         self._past_blocks = config.past_blocks
@@ -34,25 +33,17 @@ class EngineLog:
         self._token_bytes = token_bytes
         self._block_bytes = config.block_size * token_bytes
         self._kv_total_bytes = config.num_blocks * self._block_bytes
-        self._lives: dict[int, RequestLife] = {}
 
-    def arrived(self, request: int, t_ns: int, *, input_tokens: int) -> None:
-        """Note a request's arrival."""
-        self._lives[request] = RequestLife(request, t_ns, input_tokens)
-        self._write(request)
-
-    def scheduled(self, t_ns: int, plan: StepPlan, scheduler: Planner) -> EngineState:
+    def scheduled(self, t_ns: int, plan: StepPlan, scheduler: Scheduling) -> EngineState:
         """Note preemptions, admissions and KV blocks taken; return the state they lead to."""
         for request in plan.preempted:
             life = self._lives[request]
-            self._event("preempt", t_ns, request, tokens=life.cached)
+            self.event("preempt", t_ns, request, tokens=life.cached)
             self._free(t_ns, request)
             life.preempt(t_ns)
-            self._write(request)
+            self.write(request)
         for request in plan.admitted:
-            self._event("admit", t_ns, request)
-            self._lives[request].admit(t_ns)
-            self._write(request)
+            self.admitted(request, t_ns)
         for chunk in plan.chunks:
             life = self._lives[chunk.request]
             blocks = self._blocks(context(chunk)) - life.blocks
@@ -60,6 +51,11 @@ class EngineLog:
                 self._kv_blocks("kv_alloc", t_ns, chunk.request, blocks)
                 life.blocks += blocks
         return self._state(scheduler)
+
+    def step_range(self, plan: StepPlan) -> AbstractContextManager[object]:
+        """Return the step's NVTX range."""
+        name = "warmup" if self.warmup else phase_of(plan)
+        return self.recorder.step_range(name, sum(chunk.tokens for chunk in plan.chunks))
 
     def executed(self, plan: StepPlan, state: EngineState, span: Span) -> None:
         """Write the step's row and what it put into and read from the KV cache."""
@@ -79,30 +75,18 @@ class EngineLog:
 
     def sampled(self, t_ns: int, tokens: Mapping[int, int]) -> None:
         """Note one generated token of each of these requests, the first time it is generated."""
-        for request in tokens:
-            life = self._lives[request]
-            if life.cached < life.input_tokens + life.output_tokens:
-                continue
-            life.sample(t_ns)
-            if not self.warmup:
-                self.recorder.token(request, t_ns)
-            if life.output_tokens == 1:
-                self._write(request)
+        super().sampled(t_ns, {r: token for r, token in tokens.items() if not self._is_again(r)})
 
-    def finished(self, t_ns: int, requests: Collection[int], scheduler: Planner) -> None:
+    def _is_again(self, request: int) -> bool:
+        life = self._lives[request]
+        return life.cached < life.input_tokens + life.output_tokens
+
+    def finished(self, t_ns: int, requests: Collection[int], scheduler: Scheduling) -> None:
         """Note requests that are complete, and their blocks' return."""
         self._state(scheduler)
         for request in requests:
             self._free(t_ns, request)
-            self._lives[request].finish(t_ns)
-            self._write(request)
-            del self._lives[request]
-
-    def failed(self) -> None:
-        """Fail every request still in flight."""
-        for request, life in self._lives.items():
-            life.status = "failed"
-            self._write(request)
+            self.complete(request, t_ns)
 
     def _cached(self, plan: StepPlan, t_ns: int) -> None:
         """Note what a step put into the cache, read from it, and pushed out of a window."""
@@ -125,20 +109,12 @@ class EngineLog:
         life.blocks = 0
 
     def _kv_blocks(self, kind: str, t_ns: int, request: int, blocks: int) -> None:
-        self._event(kind, t_ns, request, blocks=blocks, bytes=blocks * self._block_bytes)
+        self.event(kind, t_ns, request, blocks=blocks, bytes=blocks * self._block_bytes)
 
     def _kv(self, kind: str, t_ns: int, tokens: int, request: int | None = None) -> None:
-        self._event(kind, t_ns, request, tokens=tokens, bytes=tokens * self._token_bytes)
+        self.event(kind, t_ns, request, tokens=tokens, bytes=tokens * self._token_bytes)
 
-    def _event(self, kind: str, t_ns: int, request: int | None, **data: int) -> None:
-        if not self.warmup:
-            self.recorder.event(kind, request=request, t_ns=t_ns, **data)
-
-    def _write(self, request: int) -> None:
-        if not self.warmup:
-            self.recorder.request(self._lives[request].row())
-
-    def _state(self, scheduler: Planner) -> EngineState:
+    def _state(self, scheduler: Scheduling) -> EngineState:
         """Show the engine's state to the sampler, and return it."""
         self.recorder.set_engine_state(
             waiting=scheduler.waiting,

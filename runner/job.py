@@ -28,6 +28,7 @@ DTYPES = ("fp32", "bf16", "fp16")
 # share of the free memory.
 KV_SHARE = 0.25
 KV_LEAST_REQUESTS = 8
+BLOCK_SIZE = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +46,37 @@ class Job:
         return self.options.kv_dtype or self.options.dtype
 
     @property
+    def block_size(self) -> int:
+        """Tokens in a KV block; the tensors of a static batch grow by single tokens."""
+        return 1 if self.is_static else self.options.block_size or BLOCK_SIZE
+
+    @property
+    def is_static(self) -> bool:
+        """Whether a batch takes nobody in until its last request ends."""
+        return self.options.engine == "transformers"
+
+    @property
+    def chunked_prefill(self) -> bool:
+        """Whether a prompt may be split over steps."""
+        return not self.is_static and self.options.chunked_prefill is not False
+
+    @property
     def block_bytes(self) -> int:
         """Bytes of one KV block: 2 (K and V) · layers · KV heads · head size · element · tokens."""
         elements = 2 * self.spec.num_layers * self.spec.num_kv_heads * self.spec.head_dim
-        return round(elements * DTYPE_BYTES[self.kv_dtype]) * self.options.block_size
+        return round(elements * DTYPE_BYTES[self.kv_dtype]) * self.block_size
 
     @property
     def largest(self) -> RequestSize:
         """The request that takes the most KV cache."""
         return max(self.load.sizes, key=lambda size: size.kv_tokens)
+
+    @property
+    def _widest(self) -> int:
+        """Tokens that a row of a static batch may hold: the longest prompt may pad any output."""
+        sizes = self.load.sizes
+        longest = max(size.input_tokens for size in sizes), max(s.output_tokens for s in sizes)
+        return sum(longest) - 1
 
     @property
     def concurrency(self) -> int:
@@ -76,10 +99,13 @@ class Job:
             max_num_seqs=self.options.max_num_seqs,
             max_num_batched_tokens=self.options.max_num_batched_tokens,
             num_blocks=1,
-            block_size=self.options.block_size,
-            chunked_prefill=self.options.chunked_prefill,
+            block_size=self.block_size,
+            chunked_prefill=self.chunked_prefill,
             sliding_window=self.spec.sliding_window,
+            static=self.is_static,
         )
+        if self.is_static:  # no pool: this is what the largest batch could grow to
+            return replace(config, num_blocks=self.concurrency * config.most_blocks(self._widest))
         need = config.most_blocks(self.largest.kv_tokens)
         budget = self.options.kv_budget
         if budget is None:
@@ -123,8 +149,8 @@ def _load_text(job: Job) -> str:
 
 
 def _check_choices(options: RunOptions) -> None:
-    if options.engine != "builtin":
-        raise UsageError(f"--engine {options.engine} is not built yet; leave it out")
+    if options.engine not in ("builtin", "transformers"):
+        raise UsageError(f"--engine {options.engine}: choose builtin or transformers")
     if options.device not in ("auto", "cpu", "cuda"):
         raise UsageError(f"--device {options.device}: choose auto, cpu or cuda")
     for option, dtype in (("--dtype", options.dtype), ("--kv-dtype", options.kv_dtype)):
@@ -142,6 +168,25 @@ def _check_choices(options: RunOptions) -> None:
         raise UsageError(f"{' and '.join(names)} exclude each other: choose one")
     if options.isolate_phases and (options.rate is not None or options.trace is not None):
         raise UsageError(f"--isolate-phases follows no arrival times: leave {names[0]} out")
+    if options.engine == "transformers":
+        _check_static(options)
+
+
+def _check_static(options: RunOptions) -> None:
+    """Refuse what a static batch cannot do; its cache is of the model's dtype, and grows freely."""
+    asked = {
+        "--chunked-prefill": bool(options.chunked_prefill),
+        "--kv-budget": options.kv_budget is not None,
+        "--block-size": options.block_size is not None,
+        "--kv-dtype": options.kv_dtype not in (None, options.dtype),
+        "--isolate-phases": options.isolate_phases,
+    }
+    refused = [name for name, is_asked in asked.items() if is_asked]
+    if refused:
+        raise UsageError(
+            f"--engine transformers cannot honour {', '.join(refused)}: leave it out, or take "
+            "--engine builtin"
+        )
 
 
 def _check_numbers(options: RunOptions) -> None:
@@ -198,6 +243,12 @@ def _check_fit(job: Job) -> None:
             f"a request of {longest} tokens (prompt + output) is longer than {spec.name} allows "
             f"({spec.max_position}): ask for fewer tokens"
         )
+    unknown = [token for token in options.eos if not 0 <= token < spec.vocab_size]
+    if unknown:
+        raise UsageError(f"--eos {unknown[0]}: {spec.name} has tokens 0 to {spec.vocab_size - 1}")
+    if job.is_static:
+        _check_prompts(job)
+        return
     # After a preemption, everything generated so far is part of the prompt.
     whole = job.largest.kv_tokens
     if options.isolate_phases and spec.sliding_window is not None and whole > spec.sliding_window:
@@ -206,13 +257,19 @@ def _check_fit(job: Job) -> None:
             f"--isolate-phases repeats passes over a whole cache, and {spec.name} keeps "
             f"{spec.sliding_window} tokens: ask for fewer tokens"
         )
-    if not options.chunked_prefill and whole > options.max_num_batched_tokens:
+    if not job.chunked_prefill and whole > options.max_num_batched_tokens:
         raise UsageError(
             f"without chunked prefill a step must hold a whole request of {whole} tokens: "
             f"give --max-num-batched-tokens {whole} or more"
         )
-    unknown = [token for token in options.eos if not 0 <= token < spec.vocab_size]
-    if unknown:
-        raise UsageError(f"--eos {unknown[0]}: {spec.name} has tokens 0 to {spec.vocab_size - 1}")
     if options.kv_budget is not None:
         job.scheduler_config(free_bytes=0)
+
+
+def _check_prompts(job: Job) -> None:
+    longest = max(size.input_tokens for size in job.load.sizes)
+    if longest > job.options.max_num_batched_tokens:
+        raise UsageError(
+            f"--engine transformers prefills whole prompts, and the longest has {longest} tokens: "
+            f"give --max-num-batched-tokens {longest} or more"
+        )

@@ -12,9 +12,11 @@ class RunOptions:
 
     At most one of `concurrency`, `rate` (requests per second) and `trace` is given; with none, all
     requests are sent at once. `kv_dtype` None follows `dtype`; `kv_budget` None holds the
-    workload's own most, up to a quarter of the free memory. `warmup` requests run before the
-    measured ones. `isolate_phases` serves no load: prefill and decode run in stretches of their
-    own, long enough for slow counters. `eos` tokens end a request early; `temperature` 0 is greedy.
+    workload's own most, up to a quarter of the free memory. `chunked_prefill` and `block_size` None
+    leave it to the engine: builtin does, in blocks of 16 tokens; transformers knows neither.
+    `warmup` requests run before the measured ones. `isolate_phases` serves no load: prefill and
+    decode run in stretches of their own, long enough for slow counters. `eos` tokens end a request
+    early; `temperature` 0 is greedy.
     """
 
     model: str
@@ -31,8 +33,8 @@ class RunOptions:
     trace: Path | None = None
     max_num_seqs: int = 64
     max_num_batched_tokens: int = 2048
-    chunked_prefill: bool = True
-    block_size: int = 16
+    chunked_prefill: bool | None = None
+    block_size: int | None = None
     isolate_phases: bool = False
     kv_budget: int | None = None  # bytes
     seed: int = 0

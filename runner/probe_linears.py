@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 
@@ -27,6 +28,14 @@ class LinearProbe:
     rows: int
     time_s: float
     instances: int
+
+
+class HasLinears(Protocol):
+    """A model that gives its linears by group, in layer order."""
+
+    dtype: torch.dtype
+
+    def linears(self) -> Mapping[str, Sequence[Linear]]: ...
 
 
 class LinearProber:

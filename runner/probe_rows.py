@@ -38,7 +38,7 @@ class StepTimes:
 
     def add(self, step: Step) -> None:
         """Count a step."""
-        rows = step.prefill_tokens + step.decode_requests
+        rows = step.prefill_tokens + step.decode_requests + (step.padded_tokens or 0)
         kind = StepKind(step.phase, rows, step.logit_rows or 0)
         self.seconds[kind] += (step.end_ns - step.start_ns) / 1e9
         self.counts[kind] += 1

@@ -39,9 +39,10 @@ def run(
     _prepare_process()
     try:
         device = choose_device(options.device)
-        from stallscope.runner.session import Session
+        session_type = _session_type(options.engine)
     except ModuleNotFoundError as error:
-        raise MissingDependency(error.name or "torch", extra="runner") from None
+        extra = "transformers" if options.engine == "transformers" else "runner"
+        raise MissingDependency(error.name or "torch", extra=extra) from None
     config = job.scheduler_config(device_memory_bytes(device)[1])
     hooks = replace(hooks or Hooks(), progress=progress)
     recorder = Recorder(
@@ -51,8 +52,19 @@ def run(
         force=options.force,
     )
     recorder.set_meta("load_generator", "stallscope run")
-    _record(Session(job, config, recorder, device, hooks))
+    _record(session_type(job, config, recorder, device, hooks))
     return options.capture
+
+
+def _session_type(engine: str) -> type[Session]:
+    if engine == "transformers":
+        os.environ["HF_HUB_OFFLINE"] = "1"  # read once, as it loads: nothing is ever fetched
+        from stallscope.runner.hf_session import HfSession
+
+        return HfSession
+    from stallscope.runner.session import Session
+
+    return Session
 
 
 def _prepare_process() -> None:

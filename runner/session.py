@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from stallscope.analyzers.schedule import Scheduler, SchedulerConfig
+from stallscope.analyzers.schedule import SchedulerConfig, Scheduling
+from stallscope.analyzers.static_schedule import scheduler_for
 from stallscope.profiler.recorder import Recorder
 from stallscope.profiler.spec import Subject
+from stallscope.runner.batch import Executor
 from stallscope.runner.calibration import (
     Readings,
     describe_device,
@@ -22,9 +25,9 @@ from stallscope.runner.executor import TorchExecutor
 from stallscope.runner.isolated_phases import IsolatedPhases
 from stallscope.runner.job import Job, describe
 from stallscope.runner.kv_pool import KvPool
+from stallscope.runner.load_log import LoadLog
 from stallscope.runner.out_of_memory import AllocationFailed, out_of_memory
-from stallscope.runner.planner import Planner
-from stallscope.runner.probe_linears import LinearProber
+from stallscope.runner.probe_linears import HasLinears, LinearProber
 from stallscope.runner.probe_rows import StepTimes, grid_rows, observed_rows
 from stallscope.runner.room import check_room, weight_bytes
 from stallscope.runner.token_sampling import Sampling
@@ -65,24 +68,38 @@ class Session:
 
     def _run(self) -> None:
         decoder, pool = self._load()
+        executor = TorchExecutor(decoder, pool, self._sampling())
+
+        def new_log(warmup: bool) -> LoadLog:
+            token_bytes = executor.kv_bytes_per_token
+            return EngineLog(self.recorder, self.config, token_bytes=token_bytes, warmup=warmup)
+
+        self._serve(executor, decoder, new_log)
+
+    def _sampling(self) -> Sampling:
         options = self.job.options
-        sampling = Sampling(options.temperature, options.top_k, options.top_p, options.seed)
-        executor = TorchExecutor(decoder, pool, sampling)
+        return Sampling(options.temperature, options.top_k, options.top_p, options.seed)
+
+    def _serve(
+        self, executor: Executor, model: HasLinears, new_log: Callable[[bool], LoadLog]
+    ) -> None:
+        """Warm up, serve the load, time the linears; `new_log` takes whether it is a warm-up."""
+        options = self.job.options
         generation = Generation(self.job.spec.vocab_size, options.seed, frozenset(options.eos))
-        warm = Engine(Scheduler(self.config), executor, generation=generation, hooks=self.hooks)
-        if not self._warm_up(warm, executor.kv_bytes_per_token):
+        warm = Engine(scheduler_for(self.config), executor, generation=generation, hooks=self.hooks)
+        if not self._warm_up(warm, new_log(True)):
             return
         self._tell(f"running {describe(self.job)}")
-        log = EngineLog(self.recorder, self.config, token_bytes=executor.kv_bytes_per_token)
-        engine = Engine(self._planner(), executor, generation=generation, hooks=self.hooks)
+        log = new_log(False)
+        engine = Engine(self._scheduler(), executor, generation=generation, hooks=self.hooks)
         outcome = engine.run(self.job.load, log)
         if not outcome.out_of_memory:
-            self._probe_linears(decoder, log.step_times)
+            self._probe_linears(model, log.step_times)
 
-    def _planner(self) -> Planner:
+    def _scheduler(self) -> Scheduling:
         if self.job.options.isolate_phases:
             return IsolatedPhases(self.config, clock=self.hooks.clock)
-        return Scheduler(self.config)
+        return scheduler_for(self.config)
 
     def _load(self) -> tuple[Decoder, KvPool]:
         job, spec = self.job, self.job.spec
@@ -104,7 +121,7 @@ class Session:
         )
         return decoder, pool
 
-    def _warm_up(self, engine: Engine, token_bytes: int) -> bool:
+    def _warm_up(self, engine: Engine, log: LoadLog) -> bool:
         """Run a few requests of the load; return whether there was memory for them."""
         count = self.job.options.warmup
         self._tell("warming up")
@@ -114,19 +131,16 @@ class Session:
             for size in (given[i % len(given)] for i in range(count))
         ]
         load = ClosedLoop(sizes, min(count, self.job.concurrency))
-        log = EngineLog(self.recorder, self.config, token_bytes=token_bytes, warmup=True)
         return not engine.run(load, log).out_of_memory
 
-    def _probe_linears(self, decoder: Decoder, times: StepTimes) -> None:
+    def _probe_linears(self, model: HasLinears, times: StepTimes) -> None:
         self._tell("timing the model's linears at the run's batch sizes")
         observed = observed_rows(times)
         grid = grid_rows(times, self.job.concurrency)
         few_passes_s = 3 * sum(kind.expected_s or 0.0 for kind in observed)
         budget_s = max(PROBE_SHARE * sum(times.seconds.values()), PROBE_LEAST_S, few_passes_s)
         budget_s = min(budget_s, PROBE_MOST_S)
-        prober = LinearProber(
-            self.job.spec, decoder.linears(), dtype=decoder.dtype, device=self.device
-        )
+        prober = LinearProber(self.job.spec, model.linears(), dtype=model.dtype, device=self.device)
         try:
             with out_of_memory("probe"):
                 probes = prober.probe(observed, budget_s=budget_s)
@@ -158,13 +172,18 @@ class Session:
                 max_num_seqs=self.config.max_num_seqs,
                 max_num_batched_tokens=self.config.max_num_batched_tokens,
                 chunked_prefill=self.config.chunked_prefill,
-                kv_budget_bytes=self.config.num_blocks * self.job.block_bytes,
-                block_size=self.config.block_size,
+                static_batching=self.config.static,
+                kv_budget_bytes=self._kv_budget_bytes(),
+                block_size=None if self.config.static else self.config.block_size,
                 concurrency=options.concurrency,
                 rate_per_s=options.rate,
                 isolated_phases=options.isolate_phases,
             )
         )
+
+    def _kv_budget_bytes(self) -> int | None:
+        """A static batch's tensors are bounded by nothing but the memory there is."""
+        return None if self.config.static else self.config.num_blocks * self.job.block_bytes
 
     def _tell(self, text: str) -> None:
         if self.hooks.progress is not None:

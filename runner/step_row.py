@@ -62,4 +62,7 @@ def step_row(
         attention_pairs=sum(attention_pairs(c.start, c.tokens, window) for c in plan.chunks),
         logit_rows=sum(chunk.samples for chunk in plan.chunks),
         blocked_by=plan.blocked_by,
+        padded_tokens=0,  # rows are ragged: nothing is filled up
+        padded_context_tokens=0,
+        padded_pairs=0,
     )

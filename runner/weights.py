@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -67,20 +68,26 @@ def layer_shapes(spec: ModelSpec) -> dict[str, Shape]:
 
 
 class RandomTensors:
-    """Tensors drawn from a seed, scaled so that activations keep their size from layer to layer."""
+    """Tensors drawn from a seed, scaled so that activations keep their size from layer to layer.
+
+    Each depends on its own name and the seed alone, so that engines which ask in different orders
+    get the same model.
+    """
 
     def __init__(self, seed: int, dtype: torch.dtype, device: torch.device) -> None:
-        self._generator = torch.Generator(device).manual_seed(seed)
+        self._seed = seed
         self._dtype = dtype
         self._device = device
 
     def get(self, name: str, shape: Shape) -> Tensor:
-        """Draw the next tensor: norms are ones, biases small, matrices of variance 1 / inputs."""
+        """Draw a tensor: norms are ones, biases small, matrices of variance 1 / inputs."""
         new = torch.empty(shape, dtype=self._dtype, device=self._device)
         if name.endswith("norm.weight"):
             return new.fill_(1.0)
         deviation = 0.1 if len(shape) == 1 else shape[-1] ** -0.5
-        return new.normal_(0.0, deviation, generator=self._generator)
+        digest = hashlib.sha256(f"{self._seed} {name}".encode()).digest()
+        generator = torch.Generator(self._device).manual_seed(int.from_bytes(digest[:4], "big"))
+        return new.normal_(0.0, deviation, generator=generator)
 
 
 class SafetensorsFolder:

@@ -19,7 +19,12 @@ FOLDERS = {
 EVERYONE = ("stallscope.errors", "stallscope.__version__")
 ALLOWED = {
     "profiler": ("stallscope.profiler",),
-    "runner": ("stallscope.runner", "stallscope.profiler", "stallscope.analyzers.schedule"),
+    "runner": (
+        "stallscope.runner",
+        "stallscope.profiler",
+        "stallscope.analyzers.schedule",
+        "stallscope.analyzers.static_schedule",
+    ),
     "analyzers": (
         "stallscope.analyzers",
         "stallscope.profiler.evidence",

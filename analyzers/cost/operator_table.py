@@ -10,7 +10,7 @@ from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.cost.work import of_phases
 from stallscope.analyzers.result import OperatorRow
 from stallscope.analyzers.step.budget import StepCost
-from stallscope.analyzers.step.shape import step_shape
+from stallscope.analyzers.step.shape import computed_shape
 
 
 def operator_rows(phase: str, cost: CostModel, shape: StepShape) -> tuple[OperatorRow, ...]:
@@ -39,8 +39,8 @@ def unpriced_rows(phase: str, operators: Sequence[Operator]) -> tuple[OperatorRo
 
 
 def mean_shape(costs: Sequence[StepCost], window: int | None = None) -> StepShape | None:
-    """Return the mean step's work, rounded; None where it was not recorded."""
-    shapes = [s for c in costs if (s := step_shape(c.step, window)) is not None]
+    """Return the mean step's work, padding included, rounded; None where it was not recorded."""
+    shapes = [s for c in costs if (s := computed_shape(c.step, window)) is not None]
     if not shapes:
         return None
     return StepShape(

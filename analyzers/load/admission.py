@@ -34,7 +34,7 @@ def limit_of_step(step: Step, subject: Subject, head_need: int | None) -> str:
         return "kv"
     if room.is_at_cap:
         return "seqs"
-    tokens = step.prefill_tokens + step.decode_requests
+    tokens = step.prefill_tokens + step.decode_requests + (step.padded_tokens or 0)
     budget = subject.max_num_batched_tokens
     if budget is not None and step.prefill_tokens and tokens >= AT_CAP * budget:
         return "tokens"

@@ -10,7 +10,7 @@ from stallscope.analyzers.classes import PARTS
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.result import BudgetPart, PhaseBudget
 from stallscope.analyzers.step.origins import origin
-from stallscope.analyzers.step.shape import step_shape
+from stallscope.analyzers.step.shape import computed_shape
 from stallscope.profiler.capture import Capture, Step
 from stallscope.profiler.evidence import BoundSide
 
@@ -65,7 +65,7 @@ def cost_steps(steps: Sequence[Step], cost: CostModel | None) -> tuple[StepCost,
     previous: Step | None = None
     for step in steps:
         gap_s = _gap_before(previous, step)
-        shape = step_shape(step, cost.spec.sliding_window) if cost is not None else None
+        shape = computed_shape(step, cost.spec.sliding_window) if cost is not None else None
         floor, probed = None, {}
         if cost is not None and shape is not None:
             time = cost.step_time(shape)

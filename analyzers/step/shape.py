@@ -8,7 +8,7 @@ from stallscope.profiler.spec import attention_pairs
 
 
 def step_shape(step: Step, window: int | None = None) -> StepShape | None:
-    """Return the work of a step, or None when its context was not recorded.
+    """Return the work of a step for requests, or None when its context was not recorded.
 
     `window` is the model's sliding window. Our engine records what lies within it; a loop that
     states whole contexts is cut to what its requests can read at most.
@@ -24,6 +24,19 @@ def step_shape(step: Step, window: int | None = None) -> StepShape | None:
         read = min(read, _most_read(step, window))
         pairs = min(pairs, _most_pairs(step, read, window))
     return StepShape(tokens, logit_rows, read, pairs)
+
+
+def computed_shape(step: Step, window: int | None = None) -> StepShape | None:
+    """Return the work of a step with what it computed for nobody, which took its time too."""
+    shape = step_shape(step, window)
+    if shape is None:
+        return None
+    return StepShape(
+        shape.tokens + (step.padded_tokens or 0),
+        shape.logit_rows,
+        shape.kv_read_tokens + (step.padded_context_tokens or 0),
+        shape.attention_pairs + (step.padded_pairs or 0),
+    )
 
 
 def _most_read(step: Step, window: int) -> int:

@@ -9,7 +9,7 @@ from stallscope.analyzers.cost.arithmetic import kv_bytes_per_token, step_weight
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.result import Gain
 from stallscope.analyzers.step.budget import StepCost
-from stallscope.analyzers.step.shape import step_shape
+from stallscope.analyzers.step.shape import computed_shape
 
 
 def fewer_weight_bytes(
@@ -46,7 +46,7 @@ def fewer_kv_bytes(
 def _gain(
     costs: Sequence[StepCost], cost: CostModel, other: CostModel, tokens_per_s: float
 ) -> Gain | None:
-    shapes = [step_shape(c.step, cost.spec.sliding_window) for c in costs]
+    shapes = [computed_shape(c.step, cost.spec.sliding_window) for c in costs]
     known = [s for s in shapes if s is not None]
     before = math.fsum(c.time_s for c in costs)
     saved = math.fsum(cost.step_time(s).floor - other.step_time(s).floor for s in known)

@@ -51,15 +51,47 @@ def _larger_budget(replay: Replay | None, t: Thresholds) -> Remedy:
     )
 
 
+def _continuous(replay: Replay | None, t: Thresholds) -> Remedy:
+    lifted = try_config(replay, lift(replay, "batch"), t) if replay else None
+    return Remedy(
+        "batch continuously: let requests join and leave the batch at every step",
+        {
+            "stallscope": "--engine builtin",
+            "vllm": "always does",
+            "sglang": "always does",
+            "tensorrt-llm": "batching_type: INFLIGHT",
+            "llama.cpp": "--cont-batching (on by default)",
+        },
+        lifted.gain if lifted else None,
+        "run again: no time is spent waiting behind a batch, and padding falls to 0",
+        ("limit_batch", "padding_share"),
+    )
+
+
+_LIKE_LENGTHS = Remedy(
+    "batch requests of like lengths together",
+    {},
+    None,
+    "padding_share falls; a batch ends soon after its first request does",
+    ("padding_share",),
+)
+
+
 def queue_remedies(limit: str, replay: Replay | None, t: Thresholds) -> tuple[Remedy, ...]:
     """List what lets this queue in; nothing for limits whose class has remedies of its own."""
     if limit == "tokens":
         return (_larger_budget(replay, t),)
+    if limit == "batch":
+        return (_continuous(replay, t), _LIKE_LENGTHS)
     alone = {"stalled": _STALLED, "imbalance": _IMBALANCE, "front": _FRONT}
     return (alone[limit],) if limit in alone else ()
 
 
 WONT_HELP_A_QUEUE: Mapping[str, tuple[WontHelp, ...]] = {
+    "batch": (
+        WontHelp("more GPU memory or a smaller KV dtype", "a batch that runs takes nobody in"),
+        WontHelp("a longer client timeout", "it hides the queue and does not shorten it"),
+    ),
     "stalled": (
         WontHelp("raising the sequence cap", "nothing comes out of the requests that run already"),
         WontHelp("more GPU memory or a smaller KV dtype", "KV room is free"),

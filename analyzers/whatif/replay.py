@@ -24,6 +24,7 @@ from stallscope.profiler.capture import Capture
 # A fit repeats the run that it was fitted on, so its own miss says little about other limits. Real
 # runs under the raised limit came within 12 % of a prediction from several batch sizes.
 LEAST_ERROR = 0.15
+_BLOCK = 16  # tokens per KV block, where the engine does not say
 _MAX_STEPS = 20_000  # a simulation longer than this uses the first requests only
 
 
@@ -93,9 +94,11 @@ def _config(capture: Capture, cost: CostModel) -> SchedulerConfig | None:
     subject = capture.subject
     totals = [s.kv_total_bytes for s in capture.steps if s.kv_total_bytes]
     budget = max(totals, default=subject.kv_budget_bytes)
+    if subject.static_batching:
+        budget = budget or _whole_load_bytes(capture, cost)
     if subject.max_num_seqs is None or subject.max_num_batched_tokens is None or not budget:
         return None
-    block = subject.block_size or 16
+    block = subject.block_size or _BLOCK
     per_block = block * kv_bytes_on_rank(cost)
     return SchedulerConfig(
         max_num_seqs=subject.max_num_seqs,
@@ -104,7 +107,14 @@ def _config(capture: Capture, cost: CostModel) -> SchedulerConfig | None:
         block_size=block,
         chunked_prefill=subject.chunked_prefill is not False,
         sliding_window=cost.spec.sliding_window,
+        static=bool(subject.static_batching),
     )
+
+
+def _whole_load_bytes(capture: Capture, cost: CostModel) -> int:
+    """Return the KV bytes of all requests at once: without a pool nothing else bounds them."""
+    tokens = sum(r.input_tokens + r.output_tokens + _BLOCK for r in capture.requests)
+    return tokens * kv_bytes_on_rank(cost)
 
 
 def _load(capture: Capture) -> Load:
@@ -184,6 +194,8 @@ def lift(replay: Replay, limit: str) -> SchedulerConfig:
     config = replay.config
     if limit == "seqs":
         return dataclasses.replace(config, max_num_seqs=max(config.max_num_seqs, _flight(replay)))
+    if limit == "batch":  # batch continuously; a prompt that filled a step may be split
+        return dataclasses.replace(config, static=False, chunked_prefill=True)
     if limit == "kv":
         longest = max(i + o for _, i, o in replay.load.requests)
         most = config.most_blocks(longest) * min(_flight(replay), config.max_num_seqs)

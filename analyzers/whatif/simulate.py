@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from stallscope.analyzers.cost.operators import StepShape
 from stallscope.analyzers.cost.roofline import CostModel
-from stallscope.analyzers.schedule import Scheduler, SchedulerConfig, StepPlan
+from stallscope.analyzers.schedule import SchedulerConfig, Scheduling, StepPlan
+from stallscope.analyzers.static_schedule import scheduler_for
 from stallscope.profiler.spec import attention_pairs, keys_read
 
 
@@ -62,12 +63,15 @@ class Simulated:
 
 
 def shape_of(plan: StepPlan, window: int | None = None) -> StepShape:
-    """Return the work of a planned step."""
+    """Return the work of a planned step, padding included."""
+    chunks, padding = plan.chunks, plan.padding
+    read = sum(keys_read(c.start, c.tokens, window) for c in chunks)
+    pairs = sum(attention_pairs(c.start, c.tokens, window) for c in chunks)
     return StepShape(
-        tokens=sum(c.tokens for c in plan.chunks),
-        logit_rows=sum(c.samples for c in plan.chunks),
-        kv_read_tokens=sum(keys_read(c.start, c.tokens, window) for c in plan.chunks),
-        attention_pairs=sum(attention_pairs(c.start, c.tokens, window) for c in plan.chunks),
+        tokens=padding.tokens + sum(c.tokens for c in chunks),
+        logit_rows=padding.logit_rows + sum(c.samples for c in chunks),
+        kv_read_tokens=padding.context_tokens + read,
+        attention_pairs=padding.pairs + pairs,
     )
 
 
@@ -92,7 +96,7 @@ class _Clients:
             heapq.heappush(self._due, (now, self._next))
             self._next += 1
 
-    def arrive(self, now: float, scheduler: Scheduler) -> float:
+    def arrive(self, now: float, scheduler: Scheduling) -> float:
         """Queue what is due; return the seconds that it has waited for the step to end."""
         late = 0.0
         while self._due and self._due[0][0] <= now:
@@ -114,7 +118,7 @@ def simulate(load: Load, config: SchedulerConfig, cost: CostModel, overhead: Ove
 
     Raises ValueError where a request could never run within `config`.
     """
-    scheduler, clients, result = Scheduler(config), _Clients(load), Simulated()
+    scheduler, clients, result = scheduler_for(config), _Clients(load), Simulated()
     first: dict[int, float] = {}
     now = 0.0
     while True:
@@ -153,7 +157,9 @@ def _step_seconds(plan: StepPlan, cost: CostModel, o: Overhead, result: Simulate
     return max(time.floor + rest, 1e-9)
 
 
-def _account_queue(plan: StepPlan, scheduler: Scheduler, seconds: float, result: Simulated) -> None:
+def _account_queue(
+    plan: StepPlan, scheduler: Scheduling, seconds: float, result: Simulated
+) -> None:
     result.waited_s += scheduler.waiting * seconds
     result.in_system_s += scheduler.in_flight * seconds
     if scheduler.waiting and plan.blocked_by is not None:

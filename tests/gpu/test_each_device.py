@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from stallscope.profiler.capture_file import read_capture
+from stallscope.profiler.models import load_model
 from stallscope.profiler.spec import ModelSpec
 from stallscope.runner.batch import Chunk
 from stallscope.runner.decoder import build_decoder
@@ -43,6 +44,29 @@ def test_forward_time_lies_within_the_call(device: str) -> None:
     start_ns = time.perf_counter_ns()
     result = executor.execute([Chunk(1, [4, 5, 6], 0, True)])
     assert 0 < result.forward_ns <= time.perf_counter_ns() - start_ns
+
+
+@each_device
+def test_transformers_has_the_builtin_decoder_s_tokens(device: str) -> None:
+    from stallscope.runner.hf_executor import HfExecutor
+    from stallscope.runner.hf_model import load_hf_model
+
+    spec = load_model("tiny-26m")
+    model = load_hf_model("tiny-26m", spec, folder=None, dtype="fp32", device=device, seed=0)
+    tokens = [list(range(5, 25)), [7, 8, 9]]
+    made: list[dict[int, int]] = []
+    for executor in (executor_on(device, spec), HfExecutor(model)):
+        known = [list(prompt) for prompt in tokens]
+        start = [0, 0]
+        for _ in range(6):
+            chunks = [Chunk(i, known[i][start[i] :], start[i], True) for i in (0, 1)]
+            start = [len(row) for row in known]
+            result = executor.execute(chunks)
+            assert result.forward_ns > 0
+            made.append(result.tokens)
+            for i in (0, 1):
+                known[i].append(result.tokens[i])
+    assert made[:6] == made[6:]
 
 
 @each_device

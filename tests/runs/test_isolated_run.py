@@ -10,7 +10,7 @@ from listening import Listening
 
 from stallscope.analyzers.diagnose import diagnose
 from stallscope.analyzers.isolated import NOTE
-from stallscope.analyzers.schedule import Scheduler, SchedulerConfig
+from stallscope.analyzers.schedule import Scheduler, SchedulerConfig, Scheduling
 from stallscope.profiler.capture_file import read_capture
 from stallscope.profiler.models import load_model
 from stallscope.profiler.recorder import Recorder
@@ -20,7 +20,6 @@ from stallscope.runner.engine_log import EngineLog
 from stallscope.runner.executor import TorchExecutor
 from stallscope.runner.isolated_phases import IsolatedPhases
 from stallscope.runner.kv_pool import KvPool
-from stallscope.runner.planner import Planner
 from stallscope.runner.run import RunOptions, run
 from stallscope.runner.workload import ClosedLoop, RequestSize
 
@@ -63,7 +62,7 @@ def test_a_run_of_isolated_phases(tmp_path: Path) -> None:
     assert (NOTE in found.notes, found.latency) == (True, {})
 
 
-def heard(path: Path, decoder: Decoder, planner: Planner) -> dict[int, list[int]]:
+def heard(path: Path, decoder: Decoder, planner: Scheduling) -> dict[int, list[int]]:
     pool = KvPool(decoder.spec, LIMITS.num_blocks, LIMITS.block_size, "fp32", "cpu")
     executor = Listening(TorchExecutor(decoder, pool))
     engine = Engine(planner, executor, generation=Generation(decoder.spec.vocab_size, seed=3))

@@ -152,6 +152,16 @@ def test_without_torch_run_names_the_extra(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("package", ["torch", "transformers"])
+def test_without_transformers_its_engine_names_the_extra(package: str, tmp_path: Path) -> None:
+    done = blocked(package, "run", "--engine", "transformers", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert re.fullmatch(
+        rf"stallscope: {package} is not installed; .*stallscope\[transformers\]'\n", done.stderr
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_ctrl_c_keeps_what_ran(tmp_path: Path) -> None:
     command = [SCRIPT, "run", "--requests", "200", "--concurrency", "4", "--output-tokens", "256"]
     told = []

@@ -368,6 +368,7 @@ def admission(**shares: float) -> Admission:
         ("prefill", "compute"),
         ("imbalance", "scheduling"),
         ("stalled", "scheduling"),
+        ("batch", "scheduling"),
         ("front", "host"),
     ],
 )
@@ -382,6 +383,15 @@ def test_the_majority_decides_and_the_next_is_named() -> None:
     assert (decision.share, decision.next_share) == (0.6, 0.4)
     small = admission_decision(admission(kv=0.95, seqs=0.05))
     assert (small.bottleneck, small.next_class) == ("capacity", None)
+
+
+def test_limits_of_one_class_count_together() -> None:
+    decision = admission_decision(admission(batch=0.35, kv=0.4, seqs=0.25))
+    assert (decision.bottleneck, decision.limit) == ("scheduling", "batch")
+    assert (decision.share, decision.next_share) == (pytest.approx(0.6), 0.4)
+    assert decision.next_class == "capacity"
+    alone = admission_decision(admission(batch=0.5, seqs=0.5))
+    assert (alone.share, alone.next_class) == (1.0, None)
 
 
 @pytest.mark.parametrize(

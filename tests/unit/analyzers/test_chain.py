@@ -83,6 +83,7 @@ def test_preemption_that_decides_ends_in_lost_tokens_and_in_the_queue_behind_it(
     [
         ("scheduling", "seqs", True, "sequence cap (max_num_seqs) reached"),
         ("scheduling", "stalled", True, "the engine makes no progress under no cap"),
+        ("scheduling", "batch", True, "a static batch takes nobody in until its last request ends"),
         ("bandwidth", "", False, "every step reads all weights and the whole KV cache"),
         (
             "scheduling",

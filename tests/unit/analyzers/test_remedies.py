@@ -292,3 +292,29 @@ def test_no_gain_where_the_model_does_not_apply() -> None:
     assert fewer_weight_bytes(priced(decode(0, 1, 5)), READING, "int4", 9.0) is None
     fp8 = CostModel(TINY, "fp8", "fp16", READING.machine)
     assert fewer_weight_bytes(priced(row, cost=fp8), fp8, "int4", 9.0) is None
+
+
+def test_a_static_batch_is_told_to_batch_continuously() -> None:
+    subject = dataclasses.replace(RUN.subject, static_batching=True, block_size=None)
+    steps = tuple(dataclasses.replace(s, kv_total_bytes=None) for s in RUN.steps)
+    run = dataclasses.replace(RUN, subject=subject, steps=steps)
+    static = build_replay(run, cost_steps(steps, COST), COST, SPEED)
+    assert static is not None
+    assert static.config.static
+    # No pool: room for all 16 requests of 12 + 20 tokens, in blocks of 16.
+    assert static.config.num_blocks >= 16 * 2
+    continuous = lift(static, "batch")
+    assert (continuous.static, continuous.chunked_prefill) == (False, True)
+    first, _ = remedies_for(
+        "scheduling",
+        limit="batch",
+        replay=static,
+        costs=COSTS,
+        cost=COST,
+        tokens_per_s=SPEED,
+        t=T,
+    )
+    lifted = try_config(static, continuous, T)
+    assert lifted is not None
+    assert first.gain == lifted.gain
+    assert first.flag["stallscope"] == "--engine builtin"

@@ -145,6 +145,11 @@ def test_uneven_engines_are_compared_with_their_mean() -> None:
     ("bottleneck", "limit", "start"),
     [
         ("scheduling", "stalled", "The engine makes no progress with KV free: "),
+        (
+            "scheduling",
+            "batch",
+            "Requests queue behind a static batch, which takes nobody in until its last one ends: ",
+        ),
         ("compute", "tokens", "Prompts use up the token budget and the rest queue: "),
         (
             "compute",

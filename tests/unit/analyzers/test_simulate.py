@@ -11,6 +11,7 @@ from step_rows import free_model
 
 from stallscope.analyzers.cost.operators import StepShape, decode_shape, prefill_shape
 from stallscope.analyzers.schedule import ScheduledChunk, SchedulerConfig, StepPlan
+from stallscope.analyzers.static_schedule import StaticScheduler
 from stallscope.analyzers.whatif.simulate import Load, Overhead, Simulated, shape_of, simulate
 
 SECOND = Overhead(per_step=1.0)
@@ -57,6 +58,24 @@ def test_closed_loop_of_two_clients_at_cap_2() -> None:
     assert (result.duration_s, result.output_tokens_per_s) == (4.0, 2.0)
     assert result.ttft_s == [1.0, 1.0, 1.0, 1.0]
     assert (result.queued_share, result.blocked) == (0.0, {})
+
+
+def test_a_static_batch_of_two_waits_for_its_longer_request() -> None:
+    requests = ((0.0, 4, 1), (0.0, 4, 3), (0.0, 4, 2))
+    result = run(Load(requests, concurrency=2), max_num_seqs=2, static=True, chunked_prefill=False)
+    # 0 and 1 prefill together; 0 ends after 1 s, and the next request waits 2 s for 1 to end.
+    assert (result.duration_s, result.output_tokens) == (5.0, 6)
+    assert result.ttft_s == [1.0, 1.0, 3.0]
+    assert (result.waited_s, result.blocked) == (2.0, {"batch": 2.0})
+    continuous = run(Load(requests, concurrency=2), max_num_seqs=2)
+    assert continuous.duration_s == 3.0  # it joins in the second step
+
+
+def test_a_static_batch_s_shape_holds_its_padding() -> None:
+    plan = StaticScheduler(dataclasses.replace(ROOMY, static=True))
+    plan.add(0, 4, 1)
+    plan.add(1, 1, 1)
+    assert shape_of(plan.schedule()) == prefill_shape(4, requests=2)
 
 
 def test_a_closed_loop_ignores_arrivals_and_spare_clients() -> None:

@@ -35,7 +35,11 @@ REFUSALS = {
     "unknown class": (["run", "--fail-on", "slow"], 2, "unknown class 'slow'; known: capacity"),
     "thresholds": (["run", "--thresholds", "old.md"], 1, "--thresholds old.md: not TOML"),
     "size": (["run", "--kv-budget", "8M"], 2, "--kv-budget: '8M' is not a size"),
-    "transformers": (["run", "--engine", "transformers"], 2, "not built yet"),
+    "transformers": (
+        ["run", "--engine", "transformers", "--kv-budget", "1MiB", "--chunked-prefill"],
+        2,
+        "--engine transformers cannot honour --chunked-prefill, --kv-budget: leave it out",
+    ),
     "isolate phases": (["run", "--isolate-phases", "--rate", "1"], 2, "leave --rate out"),
     "unknown preset": (["run", "--model", "tiny-27m"], 1, "tiny-26m"),
     "no such config": (["run", "--model", "none/config.json"], 1, "none/config.json"),

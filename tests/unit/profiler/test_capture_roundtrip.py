@@ -26,7 +26,8 @@ from stallscope.profiler.spec import DeviceSpec, ModelSpec, RopeScaling, Subject
 
 LATE = 2**60 + 1  # a time that a float could not hold
 FULL = Step(
-    1, 0, 100, LATE, 60, 40, "mixed", True, 1, 512, 7, 4096, 3, 8, 10, 20, 131328, 8, "seqs"
+    *(1, 0, 100, LATE, 60, 40, "mixed", True, 1, 512, 7, 4096, 3, 8, 10, 20, 131328, 8, "seqs"),
+    *(5, 17, 29),
 )
 BARE = Step(2, 1, 0, 5, None, None, "other", False, 0, 0, 0, *[None] * 5, None, None, None)
 SUBJECT = Subject(
@@ -88,7 +89,7 @@ def test_a_closed_capture_is_one_plain_file(tmp_path: Path) -> None:
     head = path.read_bytes()[:100]
     assert head[18:20] == b"\x01\x01"  # not WAL any more
     assert head[68:72] == b"STLS"
-    assert head[60:64] == b"\x00\x00\x00\x01"
+    assert head[60:64] == b"\x00\x00\x00\x02"
     assert is_capture(path)
 
 
@@ -107,7 +108,8 @@ def test_the_columns_are_those_of_the_design(tmp_path: Path) -> None:
         "steps": (
             "id rank start_ns end_ns device_ns host_ns phase warmup prefill_requests "
             "prefill_tokens decode_requests context_tokens waiting running kv_used_bytes "
-            "kv_total_bytes attention_pairs logit_rows blocked_by"
+            "kv_total_bytes attention_pairs logit_rows blocked_by padded_tokens "
+            "padded_context_tokens padded_pairs"
         ),
         "requests": (
             "id arrival_ns admitted_ns first_token_ns end_ns input_tokens cached_tokens "

@@ -42,6 +42,9 @@ EXPECTED = {
         "attention_pairs": "Int64",
         "logit_rows": "Int64",
         "blocked_by": "string",
+        "padded_tokens": "Int64",
+        "padded_context_tokens": "Int64",
+        "padded_pairs": "Int64",
     },
     "requests": {
         "id": "Int64",

@@ -6,14 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from stallscope.analyzers.schedule import Scheduler, SchedulerConfig
+from stallscope.analyzers.schedule import Scheduler, SchedulerConfig, Scheduling
 from stallscope.profiler.capture import Capture, Event
 from stallscope.profiler.capture_file import read_capture
 from stallscope.profiler.recorder import Recorder
 from stallscope.runner.batch import Chunk, StepResult
 from stallscope.runner.engine import Engine, Generation, Hooks, Outcome
 from stallscope.runner.engine_log import EngineLog
-from stallscope.runner.planner import Planner
 from stallscope.runner.workload import RequestSize, Workload
 
 MS = 1_000_000
@@ -68,7 +67,9 @@ class Bench:
     config: SchedulerConfig
     eos: frozenset[int] = frozenset()
     before_step: Callable[[], None] | None = None
-    planner: Callable[[SchedulerConfig, Clock], Planner] = lambda config, clock: Scheduler(config)
+    planner: Callable[[SchedulerConfig, Clock], Scheduling] = lambda config, clock: Scheduler(
+        config
+    )
 
     def __post_init__(self) -> None:
         self.clock = Clock()

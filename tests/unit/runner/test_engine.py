@@ -55,6 +55,9 @@ def test_every_column_of_a_prefill_and_a_decode(bench: Callable[..., Bench]) -> 
         attention_pairs=21,
         logit_rows=1,
         blocked_by=None,
+        padded_tokens=0,
+        padded_context_tokens=0,
+        padded_pairs=0,
     )
     # Decode of the 7th token: forward 5 + 1 ms, 2 ms more; it attends to 7 keys.
     decode = replace(

@@ -17,7 +17,7 @@ from engine_bench import TOKEN_BYTES, Clock, sizes
 from stallscope.analyzers.diagnose import diagnose
 from stallscope.analyzers.result import Diagnosis
 from stallscope.analyzers.rules import by_id
-from stallscope.analyzers.schedule import Scheduler, SchedulerConfig
+from stallscope.analyzers.schedule import Scheduler, SchedulerConfig, Scheduling
 from stallscope.profiler.capture import DeviceSample
 from stallscope.profiler.capture_file import read_capture
 from stallscope.profiler.recorder import Recorder
@@ -26,7 +26,6 @@ from stallscope.runner.batch import Chunk, StepResult
 from stallscope.runner.engine import Engine, Generation, Hooks
 from stallscope.runner.engine_log import EngineLog
 from stallscope.runner.isolated_phases import IsolatedPhases
-from stallscope.runner.planner import Planner
 from stallscope.runner.workload import ClosedLoop
 
 SECOND = 1_000_000_000
@@ -76,7 +75,7 @@ class Device:
         self.sampled.set()
 
 
-def diagnosed(path: Path, clock: Clock, planner: Planner) -> Diagnosis:
+def diagnosed(path: Path, clock: Clock, planner: Scheduling) -> Diagnosis:
     device = Device(clock)
     hooks = Hooks(clock=clock, sleep=clock.sleep)
     engine = Engine(planner, device, generation=Generation(50), hooks=hooks)

@@ -109,7 +109,7 @@ def test_unchunked_prefill_needs_room_for_a_recomputed_request() -> None:
         ({"kv_dtype": "int4"}, "--kv-dtype int4 is not built yet"),
         ({"dtype": "float"}, "--dtype float: choose"),
         ({"device": "tpu"}, "--device tpu"),
-        ({"engine": "transformers"}, "--engine transformers is not built yet"),
+        ({"engine": "vllm"}, "--engine vllm: choose builtin or transformers"),
         ({"rate": 1.0, "concurrency": 2}, "--concurrency and --rate exclude each other"),
         ({"rate": 1.0, "isolate_phases": True}, "follows no arrival times: leave --rate out"),
         ({"trace": Path("x"), "isolate_phases": True}, "leave --trace out"),
@@ -119,6 +119,33 @@ def test_unchunked_prefill_needs_room_for_a_recomputed_request() -> None:
 def test_what_cannot_be_is_refused_by_option(changes: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         prepare(options(**changes))
+
+
+STATIC = {"engine": "transformers", "requests": 5, "input_tokens": "100", "output_tokens": "9"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"chunked_prefill": True}, "cannot honour --chunked-prefill: leave"),
+        ({"kv_budget": 1 << 20}, "cannot honour --kv-budget"),
+        ({"block_size": 16}, "cannot honour --block-size"),
+        ({"kv_dtype": "bf16"}, "cannot honour --kv-dtype"),
+        ({"kv_budget": 1, "block_size": 1}, "honour --kv-budget, --block-size: leave"),
+        ({"max_num_batched_tokens": 99}, "100 tokens: give --max-num-batched-tokens 100 or more"),
+    ],
+)
+def test_what_a_static_batch_cannot_do_is_refused(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        prepare(options(**STATIC | changes))
+
+
+def test_a_static_batch_is_held_by_no_pool() -> None:
+    job = prepare(options(**STATIC, chunked_prefill=False, kv_dtype="fp32", max_num_seqs=3))
+    config = job.scheduler_config(free_bytes=0)
+    assert (config.static, config.chunked_prefill, config.block_size) == (True, False, 1)
+    assert config.num_blocks == 3 * 108  # three whole requests, the last tokens left out
+    assert job.block_bytes == 12_288
 
 
 def test_a_trace_replaces_lengths_and_times(tmp_path: Path) -> None:
