@@ -22,9 +22,7 @@ def without_load(capture: Capture) -> Capture:
     """Leave out what would read as a load: requests, tokens, the queue. Others pass unchanged."""
     if not capture.subject.isolated_phases:
         return capture
-    steps = (
-        dataclasses.replace(s, waiting=None, running=None, blocked_by=None) for s in capture.steps
-    )
+    steps = (s._replace(waiting=None, running=None, blocked_by=None) for s in capture.steps)
     return dataclasses.replace(
         capture,
         steps=tuple(steps),

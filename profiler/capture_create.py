@@ -29,17 +29,16 @@ def create(path: Path, *, force: bool) -> None:
         _write_schema(path)  # SQLite itself drops a stray -wal beside an empty file
 
 
-def open_for_writing(path: Path) -> tuple[sqlite3.Connection, bool]:
-    """Connect to a fresh capture; the second value says whether WAL could be had."""
+def open_for_writing(path: Path) -> sqlite3.Connection:
+    """Connect to a fresh capture, in WAL where it can be had."""
     with reported(path):
         db = connect(path)
         # Surviving a power cut is not worth an fsync per commit; a killed process loses nothing
         # committed either way.
         db.execute("PRAGMA synchronous=NORMAL")
-        if _take_wal(db):
-            return db, True
-        db.execute("PRAGMA journal_mode=TRUNCATE")
-        return db, False
+        if not _take_wal(db):
+            db.execute("PRAGMA journal_mode=TRUNCATE")
+        return db
 
 
 def connect(path: Path) -> sqlite3.Connection:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, get_args, get_origin, get_type_hints
 
 from stallscope.profiler.capture import (
@@ -23,7 +23,7 @@ USER_VERSION = 2  # raised whenever a column is added
 
 Row = Step | Request | Token | DeviceSample | EngineSample | Event | KernelSummary | Source
 
-_RENAMED = {"data": "data_json", "kernel_class": "class"}
+_RENAMED = {"data": "data_json", "kernel_class": "class", "launches": "count"}
 _DTYPES = {int: "Int64", float: "Float64", bool: "boolean", str: "string", Mapping: "string"}
 _SQL_TYPES = {"Int64": "INTEGER", "Float64": "REAL", "boolean": "INTEGER", "string": "TEXT"}
 
@@ -78,7 +78,7 @@ def _column(field: str, hint: Any) -> Column:
 
 def _table(row_type: type[Row], name: str, order_by: str, **options: str) -> Table:
     hints = get_type_hints(row_type)
-    columns = tuple(_column(field.name, hints[field.name]) for field in fields(row_type))
+    columns = tuple(_column(name, hints[name]) for name in row_type._fields)
     attribute = options.get("attribute", name)
     return Table(name, attribute, row_type, columns, order_by, options.get("key"))
 

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 from stallscope.profiler.capture import EngineSample
 from stallscope.profiler.evidence import NotObservable
 
 
-@dataclass(frozen=True, slots=True)
-class EngineState:
+class EngineState(NamedTuple):
     """What the engine last said about itself; None is not known."""
 
     waiting: int | None = None
     running: int | None = None
     kv_used_bytes: int | None = None
     kv_total_bytes: int | None = None
-
-
-_NAMES = tuple(field.name for field in fields(EngineState))
 
 
 class EngineSampler:
@@ -38,7 +34,6 @@ class EngineSampler:
     def sample(self, t_ns: int) -> Iterator[EngineSample]:
         """Return what is known now."""
         state = self._read()
-        for name in _NAMES:
-            value = getattr(state, name)
+        for name, value in zip(EngineState._fields, state, strict=True):
             if value is not None:
                 yield EngineSample(t_ns, self._engine, name, float(value))

@@ -17,6 +17,7 @@ from stallscope.profiler.capture_schema import Row
 from stallscope.profiler.capture_writer import CaptureWriter
 from stallscope.profiler.engine_sampler import EngineSampler, EngineState
 from stallscope.profiler.host import host_facts, tool_facts
+from stallscope.profiler.host_fields import host_fields
 from stallscope.profiler.host_sampler import HostSampler
 from stallscope.profiler.ranges import RangeName, phase_range
 from stallscope.profiler.recorded_device import Device, check_device, open_device
@@ -64,7 +65,7 @@ class Recorder:
         self._samplers: list[SamplerThread] = []
         self._device = open_device(device)
         self._describe(replace(subject, device=device) if type(device) is DeviceSpec else subject)
-        self.sample(HostSampler())
+        self.sample(HostSampler(host_fields()))
         self.sample(EngineSampler(lambda: self.engine_state))
         for sampler, most_hz in self._device.samplers:
             self.sample(sampler, hz=min(sample_hz, most_hz or sample_hz))

@@ -11,6 +11,7 @@ from typing import Protocol, runtime_checkable
 from stallscope.errors import CaptureError
 from stallscope.profiler.capture import DeviceSample, EngineSample, Event
 from stallscope.profiler.evidence import NotObservable
+from stallscope.profiler.stop_signal import StopSignal
 
 Sample = DeviceSample | EngineSample
 
@@ -63,7 +64,7 @@ class SamplerThread:
         self._put = put
         self._clock = clock
         self._period_s = 1 / hz
-        self._stop = threading.Event()
+        self._stop = StopSignal()
         name = f"stallscope-{sampler.name}"
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
@@ -97,7 +98,7 @@ class SamplerThread:
 
     def _sample_until_stopped(self) -> None:
         due_s = time.monotonic() + self._period_s
-        while not self._stop.wait(max(0.0, due_s - time.monotonic())):
+        while not self._stop.wait(due_s - time.monotonic()):
             for row in self._sampler.sample(self._clock()):
                 self._put(row)
             # A late sample is not made up for by a burst.

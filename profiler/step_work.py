@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from stallscope.profiler.capture import Phase
 
 
-@dataclass(frozen=True, slots=True)
-class StepWork:
+class StepWork(NamedTuple):
     """A step's shape; the fields mean what they mean in capture.Step."""
 
     phase: Phase

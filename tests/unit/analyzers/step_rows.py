@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import Any
 
@@ -34,7 +33,7 @@ def free_model(spec: ModelSpec = TINY) -> CostModel:
 
 def step(start_ms: float, end_ms: float, **fields: Any) -> Step:
     """A decode step of one request unless told otherwise; times in milliseconds."""
-    row: dict[str, Any] = dict.fromkeys(f.name for f in dataclasses.fields(Step))
+    row: dict[str, Any] = dict.fromkeys(Step._fields)
     row |= {"id": 0, "rank": 0, "phase": "decode", "warmup": False}
     row |= {"prefill_requests": 0, "prefill_tokens": 0, "decode_requests": 1}
     row |= {"start_ns": round(start_ms * MS), "end_ns": round(end_ms * MS)}
@@ -56,6 +55,6 @@ def decode(start_ms: float, end_ms: float, context: int, **fields: Any) -> Step:
 
 def request(number: int, **fields: Any) -> Request:
     """A request with unknown times unless told otherwise."""
-    row: dict[str, Any] = dict.fromkeys(f.name for f in dataclasses.fields(Request))
+    row: dict[str, Any] = dict.fromkeys(Request._fields)
     row |= {"id": number, "arrival_ns": 0, "input_tokens": 1, "output_tokens": 1}
     return Request(**(row | {"status": "finished"} | fields))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 from capture_builders import MS, decodes, gauges, request, step
 
@@ -25,7 +23,7 @@ def ms(end: float) -> Span:
 @pytest.mark.parametrize("word", ["kv", "seqs", "tokens"])
 def test_the_engines_own_word_comes_first(word: str) -> None:
     at_every_cap = step(0, 0, 1, running=4, kv_used_bytes=1000, kv_total_bytes=1000)
-    blocked = dataclasses.replace(at_every_cap, waiting=1, blocked_by=word)
+    blocked = at_every_cap._replace(waiting=1, blocked_by=word)
     assert limit_of_step(blocked, LIMITS, None) == word
 
 
@@ -106,7 +104,7 @@ def test_a_step_without_tokens_under_unknown_caps_is_not_stalled(missing: str) -
     pool = {} if missing == "kv_total_bytes" else FREE
     empty = step(0, 0, 1, phase="other", waiting=1, running=2, **pool)
     assert limit_of_step(empty, subject, None) == "unknown"
-    assert limit_of_step(dataclasses.replace(empty, **FREE), LIMITS, None) == "stalled"
+    assert limit_of_step(empty._replace(**FREE), LIMITS, None) == "stalled"
 
 
 def chunked(subject: Subject, *tokens: int) -> Admission | None:
@@ -157,7 +155,7 @@ def test_a_second_rank_of_the_same_engine_changes_no_share() -> None:
         step(i, i, 1, waiting=int(w is not None), running=1, blocked_by=w)
         for i, w in enumerate(words)
     )
-    two = tuple(dataclasses.replace(s, rank=1) for s in one)
+    two = tuple(s._replace(rank=1) for s in one)
     found = observe_admission(Capture(steps=one), ms(4), None)
     assert found is not None
     assert found.share_waiting == 0.75
@@ -291,7 +289,7 @@ def two_engines(
     def rows(name: str, values: dict[str, float], shift_ms: float) -> list[EngineSample]:
         series = {k: (float(v),) * 40 for k, v in values.items()}
         return [
-            dataclasses.replace(s, engine=name, t_ns=s.t_ns + round(shift_ms * MS))
+            s._replace(engine=name, t_ns=s.t_ns + round(shift_ms * MS))
             for s in gauges(1000, **series)
         ]
 

@@ -122,7 +122,7 @@ def test_the_wait_for_the_step_that_runs_is_no_queue() -> None:
     assert found.queued_share == pytest.approx(26 / 46)
     assert found.step_wait_share == pytest.approx(16 / 46)
     assert found.held_share == pytest.approx(10 / 46)
-    blind = tuple(dataclasses.replace(s, waiting=None) for s in steps)
+    blind = tuple(s._replace(waiting=None) for s in steps)
     found = observe_demand(Capture(steps=blind, requests=rows), ms(0, 30))
     assert (found.step_wait_share, found.held_share) == (None, found.queued_share)
 
@@ -137,7 +137,7 @@ def test_waits_that_nobody_timed_leave_a_lower_bound() -> None:
     rows = (request(0, 0, 0, 1, 10, preemptions=5), request(1, 0, 0, 1, 10, preemptions=0))
     found = observe_demand(Capture(requests=rows), ms(0, 10))
     assert (found.queued_share, found.provenance) == (0.0, "bound")
-    timed = (dataclasses.replace(rows[0], preempted_ns=MS), rows[1])
+    timed = (rows[0]._replace(preempted_ns=MS), rows[1])
     assert observe_demand(Capture(requests=timed), ms(0, 10)).provenance == "measured"
 
 
@@ -171,7 +171,7 @@ def test_from_sampled_gauges() -> None:
 
 def test_sampled_gauges_of_several_engines_add_up() -> None:
     one = gauges(waiting=(1, 1), running=(2, 2))
-    other = tuple(dataclasses.replace(s, engine="second") for s in one)
+    other = tuple(s._replace(engine="second") for s in one)
     found = observe_demand(Capture(engine_samples=one + other), ms(0, 1))
     assert (found.waiting, found.in_flight) == (2.0, 6.0)
 
@@ -179,7 +179,7 @@ def test_sampled_gauges_of_several_engines_add_up() -> None:
 def test_engines_sampled_at_other_times_add_up_as_well() -> None:
     one = gauges(waiting=(1, 1, 1), running=(2, 2, 2))
     late = tuple(
-        dataclasses.replace(s, engine="second", t_ns=s.t_ns + MS // 2)
+        s._replace(engine="second", t_ns=s.t_ns + MS // 2)
         for s in gauges(waiting=(5, 5, 5), running=(0, 0, 0))
     )
     found = observe_demand(Capture(engine_samples=late + one), ms(0, 3))
@@ -189,9 +189,7 @@ def test_engines_sampled_at_other_times_add_up_as_well() -> None:
 def test_one_engines_queue_does_not_hide_in_the_sum() -> None:
     """Two of four wait at one engine: 2 of 44 in all, which nobody would call a queue."""
     full = gauges(waiting=(2,) * 3, running=(2,) * 3)
-    busy = tuple(
-        dataclasses.replace(s, engine="second") for s in gauges(waiting=(0,) * 3, running=(40,) * 3)
-    )
+    busy = tuple(s._replace(engine="second") for s in gauges(waiting=(0,) * 3, running=(40,) * 3))
     found = observe_demand(Capture(engine_samples=full + busy), ms(0, 2))
     assert found.queued_share == pytest.approx(2 / 44)
     assert found.worst_engine_share == found.held_share == 0.5
@@ -207,7 +205,7 @@ def test_requests_in_front_of_the_scheduler_wait() -> None:
 def test_a_second_rank_of_the_same_engine_changes_nothing() -> None:
     """Prefills of 10 ms every 25 ms: idle 60 % of the time to the start of the last."""
     one = tuple(step(i, 25 * i, 10, phase="prefill", waiting=0, running=1) for i in range(5))
-    two = tuple(dataclasses.replace(s, rank=1) for s in one)
+    two = tuple(s._replace(rank=1) for s in one)
     found = observe_demand(Capture(steps=one), ms(0, 100))
     assert found.idle_share == pytest.approx(0.6)
     assert observe_demand(Capture(steps=one + two), ms(0, 100)) == found

@@ -189,7 +189,7 @@ def with_engines(capture: Capture, rng: random.Random) -> Capture:
         names = ("waiting", "running", "kv_used_bytes", "output_tokens_total")
         series = {n: tuple(float(rng.choice([0, 1, 9])) for _ in range(20)) for n in names}
         sampled = gauges(rng.choice([1.0, 2.0]), **series, kv_total_bytes=(9.0,) * 20)
-        rows += [dataclasses.replace(s, engine=f"e{engine}") for s in sampled]
+        rows += [s._replace(engine=f"e{engine}") for s in sampled]
     return dataclasses.replace(capture, steps=(), requests=(), engine_samples=tuple(rows))
 
 
@@ -202,7 +202,7 @@ def test_the_order_and_names_of_engines_change_nothing(seed: int) -> None:
     rng.shuffle(rows)
     assert diagnose(dataclasses.replace(capture, engine_samples=tuple(rows))) == found
     names = {"e0": "z", "e1": "y", "e2": "x"}
-    renamed = tuple(dataclasses.replace(s, engine=names[s.engine]) for s in rows)
+    renamed = tuple(s._replace(engine=names[s.engine]) for s in rows)
     again = diagnose(dataclasses.replace(capture, engine_samples=renamed))
     assert again.verdict.bottleneck == found.verdict.bottleneck
     assert [(m.name, pytest.approx(m.value)) for m in again.measures] == [
@@ -213,8 +213,8 @@ def test_the_order_and_names_of_engines_change_nothing(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(60))
 def test_a_duplicated_rank_leaves_the_load_unchanged(seed: int) -> None:
     capture = random_capture(random.Random(seed))
-    one = tuple(dataclasses.replace(s, rank=0) for s in capture.steps)
-    two = tuple(dataclasses.replace(s, rank=1) for s in one)
+    one = tuple(s._replace(rank=0) for s in capture.steps)
+    two = tuple(s._replace(rank=1) for s in one)
     alone = diagnose(dataclasses.replace(capture, steps=one))
     both = diagnose(dataclasses.replace(capture, steps=one + two))
     assert both.verdict.load == alone.verdict.load

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import random
 
 from capture_builders import MS, gauges
@@ -13,7 +12,7 @@ from stallscope.profiler.capture import EngineSample
 
 def of(engine: str, rows: tuple[EngineSample, ...], late_ms: float = 0) -> tuple[EngineSample, ...]:
     shift = round(late_ms * MS)
-    return tuple(dataclasses.replace(s, engine=engine, t_ns=s.t_ns + shift) for s in rows)
+    return tuple(s._replace(engine=engine, t_ns=s.t_ns + shift) for s in rows)
 
 
 def test_each_moment_lasts_to_the_next_and_the_last_closes() -> None:

@@ -46,7 +46,7 @@ def test_no_field_can_break_a_diagnosis(kind: str, fields: dict[str, Any], wrong
     for name in fields:
         missing = {k: v for k, v in fields.items() if k != name}
         for data in (missing, {**fields, name: wrong}):
-            row = dataclasses.replace(event(kind, 0, 0), data=data)
+            row = event(kind, 0, 0)._replace(data=data)
             assert diagnose(Capture(subject=ON_GPU, steps=decodes(30), events=(row,))).verdict
 
 

@@ -73,7 +73,7 @@ def test_counters_of_another_phase_say_nothing_of_a_goal() -> None:
     assert diagnose(mixed).verdict.limits == Limits("undetermined", "host", "host")
     no_steps = Capture(kernels=kernels, device_samples=trace)
     assert diagnose(no_steps).verdict.limits == Limits("undetermined", "host", "host")
-    prompt = dataclasses.replace(kernel("gemm", 3), phase="prefill")
+    prompt = kernel("gemm", 3)._replace(phase="prefill")
     with_prompt = dataclasses.replace(mixed, kernels=(*kernels, prompt))
     assert diagnose(with_prompt).verdict.limits.ttft == "compute"  # by its own kernels
 
@@ -102,7 +102,7 @@ def test_the_candidates_of_another_goals_verdict_do_not_leak() -> None:
     """Throughput is undetermined between two limits; TPOT is not."""
     capture = queued()
     words = ("kv", "seqs", "tokens")
-    steps = tuple(dataclasses.replace(s, blocked_by=words[s.id % 3]) for s in capture.steps)
+    steps = tuple(s._replace(blocked_by=words[s.id % 3]) for s in capture.steps)
     mixed = dataclasses.replace(capture, steps=steps)
     assert len(diagnose(mixed).verdict.between) == 2
     tpot = diagnose(mixed, goal="tpot").verdict

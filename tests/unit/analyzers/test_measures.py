@@ -67,13 +67,13 @@ def test_preemption_that_nobody_timed_leaves_a_lower_bound_of_the_wait() -> None
     assert "queue wait share ≥ 0.000 does not settle 0.20" in rule.reason
     how = {n.what: n.how for n in diagnosis.not_observable}["the scheduling rule"]
     assert how == "record how long preempted requests wait (preempted_ns)"
-    timed = tuple(dataclasses.replace(r, preempted_ns=0) for r in rows)
+    timed = tuple(r._replace(preempted_ns=0) for r in rows)
     known = found(Capture(steps=TWO_STEPS, requests=timed))["queue_wait_share"]
     assert (known.provenance, known.side) == ("measured", None)
 
 
 def test_each_rank_of_one_engine_counts_once() -> None:
-    both = (*TWO_STEPS, *(dataclasses.replace(s, rank=1) for s in TWO_STEPS))
+    both = (*TWO_STEPS, *(s._replace(rank=1) for s in TWO_STEPS))
     rows = (request(0, 0, 0, 1, 4, preemptions=1, preempted_ns=0, cached_tokens=0),)
     one = diagnose(Capture(steps=TWO_STEPS, requests=rows))
     two = diagnose(Capture(steps=both, requests=rows))
@@ -88,9 +88,7 @@ def test_each_rank_of_one_engine_counts_once() -> None:
 def test_engines_are_compared_by_their_requests() -> None:
     series = {"waiting": (6,) * 9, "running": (4,) * 9}
     full = gauges(**series)
-    idle = tuple(
-        dataclasses.replace(s, engine="second") for s in gauges(waiting=(0,) * 9, running=(2,) * 9)
-    )
+    idle = tuple(s._replace(engine="second") for s in gauges(waiting=(0,) * 9, running=(2,) * 9))
     rows = found(Capture(engine_samples=full + idle))
     assert rows["in_flight_fullest"].value == pytest.approx(10)
     assert rows["in_flight_mean_engine"].value == pytest.approx(6)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from capture_builders import ON_CPU, step
 
@@ -27,7 +25,7 @@ assert isinstance(COST, CostModel)
 
 def bare(padded: Step) -> Step:
     """The same step where nobody says how much of it was padding."""
-    return replace(padded, padded_tokens=None, padded_context_tokens=None, padded_pairs=None)
+    return padded._replace(padded_tokens=None, padded_context_tokens=None, padded_pairs=None)
 
 
 def judged(*steps: Step) -> Diagnosis:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 
 import pytest
@@ -116,7 +115,7 @@ def test_one_phase_may_be_long_enough_alone() -> None:
 
 def test_mixed_steps_are_neither() -> None:
     rows = two_stretches()
-    mixed = tuple(dataclasses.replace(s, phase="mixed") for s in steps(2000, 2000))
+    mixed = tuple(s._replace(phase="mixed") for s in steps(2000, 2000))
     found = diagnose(Capture(subject=ON_GPU, steps=mixed, device_samples=rows))
     assert values(found) == {}
     assert missing(found)["device counters in decode"].startswith("no step was only decode; ")
@@ -144,7 +143,7 @@ def test_devices_are_averaged_and_the_host_left_out() -> None:
 def test_ranks_that_disagree_leave_nothing() -> None:
     one = steps(2000, 2000)
     other = tuple(
-        dataclasses.replace(s, id=s.id + 20, rank=1, phase=phase)
+        s._replace(id=s.id + 20, rank=1, phase=phase)
         for s, phase in zip(one, ["decode"] * 10 + ["prefill"] * 10, strict=True)
     )
     rows = (*two_stretches(), *two_stretches(device="gpu1"))

@@ -51,7 +51,7 @@ def prompt(index: int, tokens: int, **facts: int | str) -> Request:
 
 def test_what_was_prefilled_beyond_the_prompts() -> None:
     assert again((prompt(0, 16), prompt(1, 16))) == 16
-    cached = dataclasses.replace(prompt(1, 16), cached_tokens=4)
+    cached = prompt(1, 16)._replace(cached_tokens=4)
     assert again((prompt(0, 16), cached)) == 20
 
 
@@ -73,9 +73,9 @@ def test_unknown_is_not_zero() -> None:
     assert recomputed_tokens(Capture(requests=rows), (), RUN) is None  # no steps
     assert again(()) is None
     # 60 tokens of prompts, 48 prefilled: an unknown part came from a prefix cache.
-    unknown = tuple(dataclasses.replace(prompt(i, 30), cached_tokens=None) for i in range(2))
+    unknown = tuple(prompt(i, 30)._replace(cached_tokens=None) for i in range(2))
     assert again(unknown) is None
-    assert again(tuple(dataclasses.replace(r, cached_tokens=0) for r in unknown)) == 0
+    assert again(tuple(r._replace(cached_tokens=0) for r in unknown)) == 0
 
 
 def test_a_window_counts_the_prompts_that_were_due_in_it() -> None:
@@ -102,10 +102,10 @@ def test_cost_by_hand() -> None:
     found = observe_preemption(capture, priced(capture), None, RUN)
     assert found == Preemption(pytest.approx(0.2), pytest.approx(0.05))
     assert found.cost == pytest.approx(0.25)
-    untimed = tuple(dataclasses.replace(r, preempted_ns=None) for r in rows)
+    untimed = tuple(r._replace(preempted_ns=None) for r in rows)
     found = observe_preemption(Capture(requests=untimed), (), None, RUN)
     assert found == Preemption(None, None)
-    quiet = tuple(dataclasses.replace(r, preemptions=0) for r in rows)
+    quiet = tuple(r._replace(preemptions=0) for r in rows)
     assert observe_preemption(Capture(steps=STEPS, requests=quiet), (), None, RUN) is None
     assert observe_preemption(Capture(steps=decodes(3)), (), None, RUN) is None
 
@@ -118,7 +118,7 @@ def test_below_the_line_the_step_decides() -> None:
         request(1, 0, 0, 4, 15, cached_tokens=0, preemptions=0),
     )
     assert diagnose(Capture(steps=longer, requests=rows)).verdict.bottleneck != "capacity"
-    short = tuple(dataclasses.replace(r, end_ns=10 * MS) for r in rows)
+    short = tuple(r._replace(end_ns=10 * MS) for r in rows)
     assert diagnose(Capture(steps=STEPS, requests=short)).verdict.bottleneck == "capacity"
 
 

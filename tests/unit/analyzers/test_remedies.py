@@ -296,7 +296,7 @@ def test_no_gain_where_the_model_does_not_apply() -> None:
 
 def test_a_static_batch_is_told_to_batch_continuously() -> None:
     subject = dataclasses.replace(RUN.subject, static_batching=True, block_size=None)
-    steps = tuple(dataclasses.replace(s, kv_total_bytes=None) for s in RUN.steps)
+    steps = tuple(s._replace(kv_total_bytes=None) for s in RUN.steps)
     run = dataclasses.replace(RUN, subject=subject, steps=steps)
     static = build_replay(run, cost_steps(steps, COST), COST, SPEED)
     assert static is not None

@@ -39,7 +39,7 @@ def test_a_long_run_is_reduced_and_keeps_its_stalls(count: int) -> None:
     rows = [step(i, i + 0.5) for i in range(count)]
     stalls = (7, count // 2, count - 1)
     for i in stalls:
-        rows[i] = dataclasses.replace(rows[i], end_ns=rows[i].start_ns + 900_000)
+        rows[i] = rows[i]._replace(end_ns=rows[i].start_ns + 900_000)
     points = build_series(cost_steps(rows, None), None).timeline
     # Every third of 12,345 is 4115, every second of 5001 is 2501.
     assert len(points) == {4999: 4999, 5000: 5000, 5001: 2501, 12_345: 4115}[count]

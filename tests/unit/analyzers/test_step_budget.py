@@ -81,9 +81,9 @@ def test_the_shape_of_a_recorded_step() -> None:
     row = prefill(0, 1, 12, decode_requests=3, context_tokens=40, attention_pairs=99)
     assert step_shape(row) == StepShape(15, 1, 40, 99)
     # Where logit rows were not counted, every request samples.
-    assert step_shape(dataclasses.replace(row, logit_rows=None)) == StepShape(15, 4, 40, 99)
-    assert step_shape(dataclasses.replace(row, context_tokens=None)) is None
-    assert step_shape(dataclasses.replace(row, attention_pairs=None)) is None
+    assert step_shape(row._replace(logit_rows=None)) == StepShape(15, 4, 40, 99)
+    assert step_shape(row._replace(context_tokens=None)) is None
+    assert step_shape(row._replace(attention_pairs=None)) is None
 
 
 SLOW = CostModel(TINY, "fp16", "fp16", Machine(1e9, 1e8, "datasheet"))
@@ -246,14 +246,14 @@ def test_a_window_cuts_what_a_loop_states_in_whole() -> None:
     # One prompt of 12 after 30 cached: 9 + 12 keys, ten for each token.
     whole = prefill(0, 1, 12, context_tokens=42, attention_pairs=12 * 30 + 78)
     assert step_shape(whole, 10) == StepShape(12, 1, 21, 120)
-    exact = dataclasses.replace(whole, context_tokens=21, attention_pairs=120)
+    exact = whole._replace(context_tokens=21, attention_pairs=120)
     assert step_shape(exact, 10) == StepShape(12, 1, 21, 120)
     # A prompt of 12 from the start: 1 + 2 + … + 10 + 10 + 10 pairs.
     assert step_shape(prefill(0, 1, 12), 10) == StepShape(12, 1, 12, 75)
     # Three decodes over 40 keys in all read 30 at most.
     row = step(0, 1, decode_requests=3, context_tokens=40, attention_pairs=40)
     assert step_shape(row, 10) == StepShape(3, 3, 30, 30)
-    short = dataclasses.replace(row, context_tokens=25, attention_pairs=25)
+    short = row._replace(context_tokens=25, attention_pairs=25)
     assert step_shape(short, 10) == StepShape(3, 3, 25, 25)
 
 

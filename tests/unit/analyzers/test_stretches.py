@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 from capture_builders import MS, step
 
@@ -20,7 +18,7 @@ def row(*lengths: tuple[str, float], start_ms: float = 0.0, rank: int = 0) -> tu
             name = "decode" if is_warmup else phase
             found.append(step(0, start_ms, ms, phase=name, warmup=is_warmup, rank=rank))
         start_ms += ms
-    return tuple(dataclasses.replace(s, id=i) for i, s in enumerate(found))
+    return tuple(s._replace(id=i) for i, s in enumerate(found))
 
 
 def spans(steps: tuple[Step, ...], phase: str) -> list[tuple[float, float]]:

@@ -11,22 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from stallscope.profiler.host_sampler import (
-    CpuCores,
-    HostField,
-    HostSampler,
-    OtherCpuCores,
-    host_fields,
-    read_pressure,
-)
+from stallscope.profiler.host_fields import CpuCores, OtherCpuCores, host_fields
+from stallscope.profiler.host_sampler import HostField, HostSampler
+from stallscope.profiler.proc_files import FileFigure, busy_s, pressure, rss_bytes
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
 
 def values_now() -> dict[str, float]:
-    sampler = HostSampler()
+    sampler = HostSampler(host_fields())
     sampler.probe()
     rows = list(sampler.sample(5))
+    sampler.close()
     assert {(row.t_ns, row.device) for row in rows} == {(5, "host")}
     return {row.name: row.value for row in rows}
 
@@ -85,7 +81,7 @@ def test_other_cpu_cores_are_those_of_other_processes() -> None:
     with subprocess.Popen(spin) as other:
         try:
             around = others()
-            reading = OtherCpuCores()
+            reading = OtherCpuCores(FileFigure(Path("/proc/stat"), busy_s))
             within = others()
             while time.perf_counter() - within[0] < 0.6:
                 pass
@@ -94,33 +90,77 @@ def test_other_cpu_cores_are_those_of_other_processes() -> None:
             around_s, around_other_s = (b - a for a, b in zip(around, others(), strict=True))
         finally:
             other.kill()
+            reading.close()
     assert within_other_s > 0.1  # the other process had its share of a core
     assert cores * around_s >= within_other_s - ticks_s
     assert cores * within_s <= around_other_s + ticks_s
 
 
-def test_pressure_is_a_fraction_of_the_last_ten_seconds(tmp_path: Path) -> None:
-    file = tmp_path / "cpu"
-    file.write_text(
-        "some avg10=3.66 avg60=1.35 avg300=0.43 total=4145986\n"
-        "full avg10=1.00 avg60=0.00 avg300=0.00 total=0\n"
-    )
-    assert read_pressure(file) == pytest.approx(0.0366)
-    file.write_text("full avg10=1.00 avg60=0.00 avg300=0.00 total=0\n")
+def test_pressure_is_a_fraction_of_the_last_ten_seconds() -> None:
+    full = b"full avg10=1.00 avg60=0.00 avg300=0.00 total=0\n"
+    some = b"some avg10=3.66 avg60=1.35 avg300=0.43 total=4145986\n"
+    assert pressure(some + full) == pytest.approx(0.0366)
     with pytest.raises(ValueError, match='no line "some"'):
-        read_pressure(file)
+        pressure(full)
+
+
+@linux
+def test_busy_time_is_all_but_idle_and_iowait_and_counts_guests_once() -> None:
+    """10 + 2 + 30 + 0.5 + 0.25 + 4 s of the first eight fields; the guest's 9 s are in user's."""
+    ticks = os.sysconf("SC_CLK_TCK") // 100
+    fields = (1000, 200, 3000, 99_999, 777, 50, 25, 400, 900, 0)
+    line = "cpu  " + " ".join(str(field * ticks) for field in fields)
+    assert busy_s(f"{line}\ncpu0 1 2 3\n".encode()) == pytest.approx(46.75)
+
+
+@linux
+def test_resident_pages_are_the_second_figure_of_statm() -> None:
+    assert rss_bytes(b"9000 25 7 1 0 300 0\n") == 25 * resource.getpagesize()
+
+
+def test_a_file_is_read_anew_each_time_and_closed(tmp_path: Path) -> None:
+    file = tmp_path / "figure"
+    file.write_text("7")
+    figure = FileFigure(file, float)
+    assert figure() == 7.0
+    file.write_text("8")
+    assert figure() == 8.0
+    held = len(os.listdir("/proc/self/fd")) if sys.platform == "linux" else None
+    figure.close()
+    figure.close()
+    if held is not None:
+        assert len(os.listdir("/proc/self/fd")) == held - 1
+
+
+def test_a_field_is_read_no_more_often_than_it_says() -> None:
+    reads: list[int] = []
+
+    def count() -> float:
+        reads.append(len(reads))
+        return float(len(reads))
+
+    slow = HostField("slow", "bytes", count, every_ns=1000)
+    sampler = HostSampler((HostField("fast", "bytes", lambda: 1.0), slow))
+    seen = {t: [row.name for row in sampler.sample(t)] for t in (0, 999, 1000, 1999, 2500)}
+    both = ["fast", "slow"]
+    assert seen == {0: both, 999: ["fast"], 1000: both, 1999: ["fast"], 2500: both}
+    assert len(reads) == 3
 
 
 def test_a_kernel_without_pressure_figures_is_said_with_the_way_to_get_them(
     tmp_path: Path,
 ) -> None:
-    (tmp_path / "io").write_text("some avg10=50.00 avg60=0.00 avg300=0.00 total=1\n")
-    sampler = HostSampler(host_fields(pressure=tmp_path))
+    (tmp_path / "self").mkdir()
+    (tmp_path / "self" / "statm").write_text("9000 25 7 1 0 300 0\n")
+    (tmp_path / "pressure").mkdir()
+    (tmp_path / "pressure" / "io").write_text("some avg10=50.00 avg60=0.00 avg300=0.00 total=1\n")
+    sampler = HostSampler(host_fields(proc=tmp_path))
     missing = {absent.what: absent for absent in sampler.probe()}
-    assert set(missing) == {"psi_cpu_some", "psi_memory_some"}
+    assert set(missing) == {"psi_cpu_some", "psi_memory_some", "host_other_cpu_cores"}
     assert "No such file or directory" in missing["psi_cpu_some"].reason
     assert "psi=1" in missing["psi_cpu_some"].how
     rows = {row.name: row for row in sampler.sample(0)}
+    sampler.close()
     assert (rows["psi_io_some"].value, rows["psi_io_some"].unit) == (0.5, "fraction")
     assert "psi_cpu_some" not in rows
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -60,8 +59,7 @@ def test_every_column_of_a_prefill_and_a_decode(bench: Callable[..., Bench]) -> 
         padded_pairs=0,
     )
     # Decode of the 7th token: forward 5 + 1 ms, 2 ms more; it attends to 7 keys.
-    decode = replace(
-        prefill,
+    decode = prefill._replace(
         id=1,
         start_ns=113 * MS,
         end_ns=121 * MS,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from stallscope.profiler.capture import Step
 from stallscope.runner.probe_rows import ProbeRows, StepTimes, grid_rows, observed_rows
 
@@ -36,8 +34,7 @@ def times(*steps: tuple[int, int, int, int]) -> StepTimes:
     kept = StepTimes()
     for prefill, decodes, logits, ms in steps:
         kept.add(
-            replace(
-                STEP,
+            STEP._replace(
                 phase="decode" if not prefill else "mixed" if decodes else "prefill",
                 prefill_tokens=prefill,
                 decode_requests=decodes,
