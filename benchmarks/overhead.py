@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from paired import interleave, ratio
@@ -15,42 +16,55 @@ from streams import Stream
 
 from stallscope.profiler.recorder import Recorder
 
-PAIRS = 60
-STEPS = {"tiny-26m": 60, "llama-125m": 20}
+PAIRS = 150
+STEPS = {"tiny-26m": 80, "llama-125m": 30}  # about 0.6 s: a commit and six samples of each thread
+FIRST_STEPS = 5  # of each block, not timed: the recorder's threads start and probe their fields
+
+
+def record(recorder: Recorder, stream: Stream, steps: int) -> None:
+    """Decode with everything that `stallscope run` records of a step."""
+    token_bytes = stream.executor.kv_bytes_per_token
+    for _ in range(steps):
+        context = stream.position + 1
+        with recorder.decode(1, context_tokens=context) as step:
+            step.add_forward(stream.decode())
+        recorder.token(0)
+        recorder.event("kv_append", tokens=1, bytes=token_bytes)
+        recorder.event("kv_read", tokens=context, bytes=context * token_bytes)
+        recorder.set_engine_state(waiting=0, running=1, kv_used_bytes=0, kv_total_bytes=0)
+
+
+def decode(stream: Stream, steps: int) -> None:
+    """Decode with nothing around it."""
+    for _ in range(steps):
+        stream.decode()
+
+
+def timed_s(stream: Stream, steps: int, run: Callable[[int], None]) -> float:
+    """Return how long `run` takes for `steps` steps, after a few that do not count."""
+    stream.restart()
+    run(FIRST_STEPS)
+    start_s = time.perf_counter()
+    run(steps)
+    return time.perf_counter() - start_s
 
 
 def recorded_s(stream: Stream, steps: int, folder: Path) -> float:
-    """Decode with everything that `stallscope run` records of a step."""
-    stream.restart()
+    """Time a block under a Recorder of its own."""
     with Recorder(folder / "run.sqlite", force=True) as recorder:
-        start_s = time.perf_counter()
-        for _ in range(steps):
-            context = stream.position + 1
-            with recorder.decode(1, context_tokens=context) as step:
-                step.add_forward(stream.decode())
-            recorder.token(0)
-            recorder.event("kv_append", tokens=1, bytes=stream.executor.kv_bytes_per_token)
-            recorder.event(
-                "kv_read", tokens=context, bytes=context * stream.executor.kv_bytes_per_token
-            )
-            recorder.set_engine_state(waiting=0, running=1, kv_used_bytes=0, kv_total_bytes=0)
-        return time.perf_counter() - start_s
+        return timed_s(stream, steps, lambda n: record(recorder, stream, n))
 
 
 def bare_s(stream: Stream, steps: int) -> float:
-    """Decode with nothing around it."""
-    stream.restart()
-    start_s = time.perf_counter()
-    for _ in range(steps):
-        stream.decode()
-    return time.perf_counter() - start_s
+    """Time a block alone."""
+    return timed_s(stream, steps, lambda n: decode(stream, n))
 
 
 def main() -> None:
     """Print the cost for each preset."""
     for preset in sys.argv[1:] or STEPS:
         steps = STEPS.get(preset, 20)
-        stream = Stream(preset, tokens=steps + 1)
+        stream = Stream(preset, tokens=FIRST_STEPS + steps + 1)
         bare_s(stream, steps)
         with tempfile.TemporaryDirectory() as folder:
             pairs = interleave(
@@ -59,7 +73,7 @@ def main() -> None:
                 pairs=PAIRS,
             )
         step_ms = sorted(b for _, b in pairs)[PAIRS // 2] / steps * 1e3
-        print(f"{preset}: {step_ms:.2f} ms a step; recorded / bare {ratio(pairs)}")
+        print(f"{preset}: {step_ms:.2f} ms a step; recorded / bare {ratio(pairs)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -28,18 +28,18 @@ class Stream:
         self.executor = TorchExecutor(decoder, KvPool(self.spec, blocks, BLOCK_SIZE, "fp32", "cpu"))
         self.kernel = decoder.kernel
         self.position = 0
-        self._token = 0
+        self.token = 0
 
     def restart(self) -> None:
         """Drop the cache and prefill the prompt."""
         if self.position:
             self.executor.free(0)
-        self._token = self.executor.execute([Chunk(0, PROMPT, 0, True)]).tokens[0]
+        self.token = self.executor.execute([Chunk(0, PROMPT, 0, True)]).tokens[0]
         self.position = len(PROMPT)
 
     def decode(self) -> int:
         """Generate one token; return the forward call's nanoseconds."""
-        result = self.executor.execute([Chunk(0, (self._token,), self.position, True)])
-        self._token = result.tokens[0]
+        result = self.executor.execute([Chunk(0, (self.token,), self.position, True)])
+        self.token = result.tokens[0]
         self.position += 1
         return result.forward_ns

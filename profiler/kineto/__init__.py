@@ -1,0 +1,1 @@
+"""Traces of the PyTorch profiler (Kineto JSON), of CUDA, ROCm and the CPU."""

@@ -1,0 +1,1 @@
+"""Reports of NVIDIA Nsight Compute: counters of single kernels."""

@@ -1,0 +1,1 @@
+"""Captures of NVIDIA Nsight Systems: finding the tool, wrapping a command, reading what it left."""

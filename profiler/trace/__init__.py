@@ -1,0 +1,1 @@
+"""Traces of kernels and host calls: columns, interval arithmetic, phases, and their reduction."""
