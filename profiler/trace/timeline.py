@@ -31,6 +31,7 @@ class CallKind(IntEnum):
     SYNC = 3
     COPY = 4
     ALLOC = 5
+    CAPTURE = 6  # of a CUDA graph: kernels are recorded then, not run
 
 
 class CopyKind(IntEnum):

@@ -1,0 +1,104 @@
+"""Arithmetic on sets of half-open time intervals [start, end), as sorted arrays.
+
+A `Union` holds disjoint intervals in order; every function that takes or returns one keeps it so.
+Intervals of no length hold no time and vanish; one that ends before it starts is refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stallscope.profiler.trace.timeline import Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """Disjoint intervals in order of time, nanoseconds."""
+
+    start_ns: Ints
+    end_ns: Ints
+
+    @property
+    def total_ns(self) -> int:
+        return int((self.end_ns - self.start_ns).sum())
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+
+def union(start_ns: Ints, end_ns: Ints) -> Union:
+    """Merge intervals in any order; those that touch become one. Raises ValueError on a negative."""
+    if np.any(end_ns < start_ns):
+        raise ValueError("an interval ends before it starts")
+    held = end_ns > start_ns
+    start_ns, end_ns = start_ns[held], end_ns[held]
+    if not len(start_ns):
+        return Union(start_ns, end_ns)
+    if np.any(start_ns[1:] < start_ns[:-1]):
+        order = np.argsort(start_ns, kind="stable")
+        start_ns, end_ns = start_ns[order], end_ns[order]
+    reached = np.maximum.accumulate(end_ns)
+    opens = np.empty(len(start_ns), dtype=bool)
+    opens[0] = True
+    np.greater(start_ns[1:], reached[:-1], out=opens[1:])
+    first = np.flatnonzero(opens)
+    last = np.append(first[1:] - 1, len(start_ns) - 1)
+    return Union(start_ns[first], reached[last])
+
+
+def within(busy: Union, start_ns: int, end_ns: int) -> Union:
+    """Cut a union to a window."""
+    first = int(np.searchsorted(busy.end_ns, start_ns, side="right"))
+    last = int(np.searchsorted(busy.start_ns, end_ns, side="left"))
+    if last <= first or end_ns <= start_ns:
+        return Union(busy.start_ns[:0], busy.end_ns[:0])
+    return Union(
+        np.maximum(busy.start_ns[first:last], start_ns),
+        np.minimum(busy.end_ns[first:last], end_ns),
+    )
+
+
+def gaps(busy: Union, start_ns: int, end_ns: int) -> Union:
+    """Return what a window holds outside the union."""
+    seen = within(busy, start_ns, end_ns)
+    starts = np.concatenate(([start_ns], seen.end_ns))
+    ends = np.concatenate((seen.start_ns, [max(start_ns, end_ns)]))
+    held = ends > starts
+    return Union(starts[held], ends[held])
+
+
+def time_before(busy: Union, t_ns: Ints) -> Ints:
+    """Return for each moment how much of the union lies before it, nanoseconds."""
+    totals = np.concatenate(([0], np.cumsum(busy.end_ns - busy.start_ns)))
+    place = np.searchsorted(busy.start_ns, t_ns, side="right")
+    inside = np.zeros(len(t_ns), dtype=np.int64)
+    some = place > 0
+    passed = place[some] - 1
+    inside[some] = np.maximum(0, busy.end_ns[passed] - t_ns[some])
+    return np.asarray(totals[place] - inside, dtype=np.int64)
+
+
+def covered_ns(busy: Union, start_ns: Ints, end_ns: Ints) -> Ints:
+    """Return for each window how much of it the union covers, nanoseconds."""
+    return time_before(busy, end_ns) - time_before(busy, start_ns)
+
+
+def intersection(a: Union, b: Union) -> Union:
+    """Return the time that lies in both."""
+    edges = np.unique(np.concatenate((a.start_ns, a.end_ns, b.start_ns, b.end_ns)))
+    if len(edges) < 2:
+        return Union(edges[:0], edges[:0])
+    starts, ends = edges[:-1], edges[1:]
+    both = (covered_ns(a, starts, ends) == ends - starts) & (
+        covered_ns(b, starts, ends) == ends - starts
+    )
+    return union(starts[both], ends[both])
+
+
+def difference(a: Union, b: Union) -> Union:
+    """Return the time that lies in `a` and not in `b`."""
+    if not len(a):
+        return a
+    return intersection(a, gaps(b, int(a.start_ns[0]), int(a.end_ns[-1])))
