@@ -29,7 +29,7 @@ class Union:
 
 
 def union(start_ns: Ints, end_ns: Ints) -> Union:
-    """Merge intervals in any order; those that touch become one. Raises ValueError on a negative."""
+    """Merge intervals in any order; those that touch become one. ValueError on a negative one."""
     if np.any(end_ns < start_ns):
         raise ValueError("an interval ends before it starts")
     held = end_ns > start_ns

@@ -19,9 +19,7 @@ from stallscope.profiler.trace.intervals import (
 )
 
 LENGTH = 60
-SPANS = st.lists(
-    st.tuples(st.integers(0, LENGTH), st.integers(0, LENGTH)).map(sorted), max_size=12
-)
+SPANS = st.lists(st.tuples(st.integers(0, LENGTH), st.integers(0, LENGTH)).map(sorted), max_size=12)
 WINDOWS = st.tuples(st.integers(0, LENGTH), st.integers(0, LENGTH))
 
 
