@@ -1,0 +1,113 @@
+"""Steps of a trace, from its marks, and which step each kernel belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from stallscope.profiler.trace.marks import StepMark, step_mark
+from stallscope.profiler.trace.timeline import (
+    UNKNOWN,
+    Bytes,
+    Copies,
+    Ints,
+    Kernels,
+    SmallInts,
+    Trace,
+)
+
+
+class JoinedBy(IntEnum):
+    """How a kernel was found to belong to a step."""
+
+    NOTHING = 0
+    LAUNCH = 1  # its launch call lies in the step's range, on the range's own thread
+    OTHER_THREAD = 2  # its launch call lies in the step's range in time, on another thread
+    TIME = 3  # no launch call is known; it began to run within the step's range
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedStep:
+    """A step as the engine marked it on the host."""
+
+    start_ns: int
+    end_ns: int
+    thread: int
+    mark: StepMark
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """For each row the index of its step, −1 where it has none, and how that was found."""
+
+    step: SmallInts
+    how: Bytes
+
+
+def marked_steps(trace: Trace) -> tuple[MarkedStep, ...]:
+    """Return the ranges that mark steps, in order of time; of nested ones the innermost."""
+    marks = trace.marks
+    says_step = np.array([step_mark(text, 1) is not None for text in trace.texts], dtype=bool)
+    rows = np.flatnonzero(says_step[marks.text]) if len(marks) else np.empty(0, dtype=np.int64)
+    rows = rows[np.lexsort((-marks.end_ns[rows], marks.start_ns[rows]))]
+    found: list[MarkedStep] = []
+    for row in rows.tolist():
+        payload = None if marks.payload[row] == UNKNOWN else int(marks.payload[row])
+        mark = step_mark(trace.texts[marks.text[row]], payload)
+        if mark is not None:
+            start_ns, end_ns = int(marks.start_ns[row]), int(marks.end_ns[row])
+            found.append(MarkedStep(start_ns, end_ns, int(marks.thread[row]), mark))
+    return _innermost(found)
+
+
+def _innermost(steps: Sequence[MarkedStep]) -> tuple[MarkedStep, ...]:
+    """Drop a step in which another one of its thread lies whole: it is a container."""
+    kept: list[MarkedStep] = []
+    later: dict[int, MarkedStep] = {}
+    for step in reversed(steps):
+        following = later.get(step.thread)
+        if following is None or following.end_ns > step.end_ns:
+            kept.append(step)
+        later[step.thread] = step
+    return tuple(reversed(kept))
+
+
+def join(rows: Kernels | Copies, steps: Sequence[MarkedStep]) -> Joined:
+    """Find each row's step: by its launch call, else by the time at which it began to run."""
+    step = np.full(len(rows), UNKNOWN, dtype=np.int32)
+    how = np.zeros(len(rows), dtype=np.uint8)
+    if not steps:
+        return Joined(step, how)
+    launched = rows.launch_ns != UNKNOWN
+    for thread in sorted({s.thread for s in steps}):
+        mine = [i for i, s in enumerate(steps) if s.thread == thread]
+        here = launched & (rows.thread == thread)
+        _fill(step, how, here, rows.launch_ns, mine, steps, JoinedBy.LAUNCH)
+    everyone = list(range(len(steps)))
+    _fill(step, how, launched & (how == 0), rows.launch_ns, everyone, steps, JoinedBy.OTHER_THREAD)
+    _fill(step, how, ~launched, rows.start_ns, everyone, steps, JoinedBy.TIME)
+    return Joined(step, how)
+
+
+def _fill(
+    step: SmallInts,
+    how: Bytes,
+    rows: np.ndarray,
+    t_ns: Ints,
+    candidates: Sequence[int],
+    steps: Sequence[MarkedStep],
+    by: JoinedBy,
+) -> None:
+    """Put the step that holds `t_ns` into those of `rows` that lie in one."""
+    index = np.flatnonzero(rows)
+    if not len(index) or not candidates:
+        return
+    starts = np.array([steps[i].start_ns for i in candidates], dtype=np.int64)
+    ends = np.array([steps[i].end_ns for i in candidates], dtype=np.int64)
+    place = np.searchsorted(starts, t_ns[index], side="right") - 1
+    inside = (place >= 0) & (t_ns[index] < ends[np.maximum(place, 0)])
+    step[index[inside]] = np.array(candidates, dtype=np.int32)[place[inside]]
+    how[index[inside]] = by

@@ -1,0 +1,75 @@
+"""The window of a trace that speaks of the work: without start-up and without what came after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from stallscope.profiler.trace.intervals import Union, gaps
+from stallscope.profiler.trace.phases import MarkedStep
+
+# A silence this long, beside which next to nothing ran, is not part of the work that follows or
+# went before: a profiler that was started, a graph that was captured, a server that waited.
+LEAST_SILENCE_NS = 20_000_000
+MOST_OUTSIDE = 0.05  # of the kernel time, on the silence's far side
+LEAST_SHARE = 0.20  # of the trace, that the silence takes
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """From `start_ns` to `end_ns`; `left_out` says in words what lies outside, if anything."""
+
+    start_ns: int
+    end_ns: int
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def length_ns(self) -> int:
+        return self.end_ns - self.start_ns
+
+
+def steady_window(busy: Union, steps: Sequence[MarkedStep]) -> Window | None:
+    """Return the window of the marked steps without warm-up, else that of the kernels.
+
+    `busy` is when any device worked. Steps may end before their last kernel does, so the window
+    reaches to the end of what was busy then. None where nothing ran.
+    """
+    counted = [s for s in steps if not s.mark.warmup]
+    if counted:
+        return _of_steps(busy, counted)
+    return _of_kernels(busy) if len(busy) else None
+
+
+def _of_steps(busy: Union, steps: Sequence[MarkedStep]) -> Window:
+    start_ns, end_ns = min(s.start_ns for s in steps), max(s.end_ns for s in steps)
+    still = np.flatnonzero((busy.start_ns < end_ns) & (busy.end_ns > end_ns))
+    end_ns = max(end_ns, int(busy.end_ns[still].max())) if len(still) else end_ns
+    return Window(start_ns, end_ns)
+
+
+def _of_kernels(busy: Union) -> Window:
+    start_ns, end_ns = int(busy.start_ns[0]), int(busy.end_ns[-1])
+    silences = gaps(busy, start_ns, end_ns)
+    least_ns = max(LEAST_SILENCE_NS, LEAST_SHARE * (end_ns - start_ns))
+    left_out: list[str] = []
+    for silence_start, silence_end in zip(
+        silences.start_ns.tolist(), silences.end_ns.tolist(), strict=True
+    ):
+        if silence_end - silence_start < least_ns:
+            continue
+        before = _share_before(busy, silence_start)
+        length = f"{(silence_end - silence_start) / 1e9:.2f} s"
+        if before <= MOST_OUTSIDE:
+            start_ns = silence_end
+            left_out.append(f"a gap of {length} after the first kernels")
+        elif before >= 1.0 - MOST_OUTSIDE:
+            end_ns = min(end_ns, silence_start)
+            left_out.append(f"a gap of {length} before the last kernels")
+    return Window(start_ns, end_ns, tuple(left_out))
+
+
+def _share_before(busy: Union, t_ns: int) -> float:
+    lengths = busy.end_ns - busy.start_ns
+    return float(lengths[busy.end_ns <= t_ns].sum() / lengths.sum())
