@@ -1,0 +1,72 @@
+"""What a trace cannot answer, in plain sentences, and which conclusions that spoils."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from stallscope.profiler.trace.intervals import Union
+from stallscope.profiler.trace.phases import MarkedStep
+from stallscope.profiler.trace.steady import Window
+from stallscope.profiler.trace.timeline import CallKind, Trace
+
+LEAST_KERNELS = 20
+LEAST_BUSY_NS = 100_000
+CAPTURING_BUSY = 0.05  # a trace in which graphs were captured and kernels ran for less than this
+RECORDED_BUSY = 0.05  # a host that was slowed by the profiler, where a trace is busy for less
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A sentence for the report; with `bottleneck` it ends the verdict at that class."""
+
+    sentence: str
+    bottleneck: str | None = None
+
+
+def checks(
+    trace: Trace, busy: Union, window: Window | None, steps: Sequence[MarkedStep]
+) -> Iterator[Check]:
+    """Check one trace. `busy` is when any of its devices worked, within and outside the window."""
+    for finding in trace.findings:
+        yield Check(" ".join(part for part in (_sentence(finding.reason), finding.how) if part))
+    captures = int(np.count_nonzero(trace.calls.kind == CallKind.CAPTURE))
+    kernels = len(trace.kernels)
+    if kernels == 0:
+        yield from _without_kernels(trace, steps)
+    elif captures and window is not None and busy.total_ns < CAPTURING_BUSY * window.length_ns:
+        yield Check(
+            f"The trace shows CUDA graphs being captured ({captures} calls) and hardly a kernel "
+            f"running ({busy.total_ns / 1e6:.2f} ms): it is of the start-up, not of inference. "
+            "Trace again once the server answers requests.",
+            "profiler",
+        )
+    elif kernels < LEAST_KERNELS or busy.total_ns < LEAST_BUSY_NS:
+        yield Check(
+            f"The trace holds {kernels} kernels, {busy.total_ns / 1e3:.0f} µs in all: too little "
+            "to say what limits anything. Trace at least a few steps.",
+            "undetermined",
+        )
+    if window is not None:
+        for part in window.left_out:
+            yield Check(f"The figures leave out {part}: start-up or shut-down, not work.")
+    if trace.facts.get("with_stack"):
+        yield Check(
+            "Python stacks were recorded, which slows the host several times over: time that "
+            "the device waits for the host is overstated. Trace again without with_stack."
+        )
+
+
+def _without_kernels(trace: Trace, steps: Sequence[MarkedStep]) -> Iterator[Check]:
+    said = "The trace holds no kernel"
+    how = "Trace the device too (nsys: -t cuda; torch profiler: ProfilerActivity.CUDA)."
+    if steps:
+        yield Check(f"{said}, so what a device did in these steps is not known. {how}")
+    else:
+        yield Check(f"{said} and no range that marks a step. {how}", "profiler")
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "!", "?")) else f"{text}."

@@ -1,0 +1,158 @@
+"""Figures of one traced device: how busy it was, why it idled, how kernels were launched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from stallscope.profiler.capture import DeviceSample, Event, Step
+from stallscope.profiler.trace.gap_causes import gap_causes
+from stallscope.profiler.trace.intervals import Union, covered_ns, gaps, union, within
+from stallscope.profiler.trace.kernel_rows import DeviceRows
+from stallscope.profiler.trace.steady import Window
+from stallscope.profiler.trace.timeline import CopyKind, Trace
+
+PINNED, PAGEABLE = 0, 1
+BINS = 500  # of a device metric's samples over the window
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceFigures:
+    """Samples and events of one device."""
+
+    samples: tuple[DeviceSample, ...]
+    events: tuple[Event, ...]
+
+
+def device_figures(
+    trace: Trace, index: int, rows: DeviceRows, steps: Sequence[Step], window: Window
+) -> DeviceFigures:
+    """Return a device's figures within the window.
+
+    Events are of kind `trace_figure` {name, value, unit, device, phase?, source}; docs/metrics.md
+    lists their names. `trace_kernel_busy` is the share of the window in which a kernel ran.
+    """
+    kernels, copies = trace.kernels, trace.copies
+    busy = within(
+        union(kernels.start_ns[rows.kernels], kernels.end_ns[rows.kernels]),
+        window.start_ns,
+        window.end_ns,
+    )
+    moving = union(
+        np.concatenate((kernels.start_ns[rows.kernels], copies.start_ns[rows.copies])),
+        np.concatenate((kernels.end_ns[rows.kernels], copies.end_ns[rows.copies])),
+    )
+    samples = [*_metric_samples(trace, index, rows.label, window)]
+    if len(kernels) and window.length_ns:
+        share = busy.total_ns / window.length_ns
+        samples.append(
+            DeviceSample(window.end_ns, rows.label, "trace_kernel_busy", share, "fraction")
+        )
+    found = [
+        *_launches(trace, rows, window),
+        *_gap_shares(trace, rows, gaps(moving, window.start_ns, window.end_ns), window),
+        *_copied(trace, rows),
+        *_phase_metrics(trace, index, steps),
+    ]
+    events = (
+        Event(window.start_ns, "trace_figure", None, {"device": rows.label, **figure})
+        for figure in found
+    )
+    return DeviceFigures(tuple(samples), tuple(events))
+
+
+def _figure(name: str, value: float, unit: str, source: str, **more: str) -> dict[str, object]:
+    return {"name": name, "value": value, "unit": unit, "source": source, **more}
+
+
+def _launches(trace: Trace, rows: DeviceRows, window: Window) -> Iterator[dict[str, object]]:
+    count = int(np.count_nonzero(rows.kernels))
+    if not count or not window.length_ns:
+        return
+    kernels = trace.kernels
+    lengths = (kernels.end_ns - kernels.start_ns)[rows.kernels]
+    yield _figure("kernel_rate", count / window.length_ns * 1e9, "1/s", "kernels ÷ traced window")
+    yield _figure("kernel_length_mean", float(lengths.mean()) * 1e-9, "s", "mean kernel duration")
+    in_graphs = int(np.count_nonzero(kernels.graph[rows.kernels] >= 0))
+    yield _figure(
+        "kernels_in_graphs", in_graphs / count, "fraction", "kernels that a CUDA graph launched"
+    )
+
+
+def _gap_shares(
+    trace: Trace, rows: DeviceRows, idle: Union, window: Window
+) -> Iterator[dict[str, object]]:
+    if not rows.kernels.any() or not idle.total_ns:
+        return
+    threads = np.unique(trace.kernels.thread[rows.kernels])
+    threads = threads[threads >= 0].astype(np.int32)
+    if not len(threads) or not (len(trace.calls) or len(trace.operators)):
+        return  # nothing of the host was traced, so nothing can be said of it
+    for cause, time_ns in gap_causes(trace, idle, threads).items():
+        if time_ns:
+            yield _figure(
+                f"idle_in_{cause}",
+                time_ns / window.length_ns,
+                "fraction",
+                "of the traced window, while the device had nothing to do",
+            )
+
+
+def _copied(trace: Trace, rows: DeviceRows) -> Iterator[dict[str, object]]:
+    copies = trace.copies
+    in_link = rows.copies & (copies.kind == CopyKind.HOST_TO_DEVICE)
+    if in_link.any():
+        size = int(copies.bytes[in_link].sum())
+        yield _figure("host_to_device_bytes", size, "bytes", "host-to-device copies in the window")
+        known = in_link & (copies.pageable <= PAGEABLE)
+        if known.any():
+            share = copies.bytes[known & (copies.pageable == PAGEABLE)].sum()
+            total = copies.bytes[known].sum()
+            if total:
+                yield _figure(
+                    "pageable_share",
+                    float(share / total),
+                    "fraction",
+                    "bytes copied from pageable memory ÷ all host-to-device bytes",
+                )
+
+
+def _metric_samples(trace: Trace, index: int, label: str, window: Window) -> Iterator[DeviceSample]:
+    """Average each metric over bins of the window, so that each bin weighs alike."""
+    for series in trace.series:
+        if series.device != index or not window.length_ns:
+            continue
+        inside = (series.t_ns >= window.start_ns) & (series.t_ns <= window.end_ns)
+        place = (series.t_ns[inside] - window.start_ns) * BINS // (window.length_ns + 1)
+        counts = np.bincount(place, minlength=BINS)
+        sums = np.bincount(place, weights=series.value[inside], minlength=BINS)
+        for bin_index in np.flatnonzero(counts).tolist():
+            t_ns = window.start_ns + (bin_index + 1) * window.length_ns // BINS
+            value = float(sums[bin_index] / counts[bin_index])
+            yield DeviceSample(t_ns, label, series.name, value, series.unit)
+
+
+def _phase_metrics(trace: Trace, index: int, steps: Sequence[Step]) -> Iterator[dict[str, object]]:
+    """Average each metric over the samples that fall into one phase's steps alone."""
+    for phase in ("prefill", "decode"):
+        spans = _alone(phase, steps)
+        for series in trace.series:
+            if series.device != index or not len(spans):
+                continue
+            inside = covered_ns(spans, series.t_ns, series.t_ns + 1) > 0
+            if inside.any():
+                yield _figure(
+                    series.name,
+                    float(series.value[inside].mean()),
+                    series.unit,
+                    f"mean of {series.name} over {int(inside.sum())} samples in {phase} steps",
+                    phase=phase,
+                )
+
+
+def _alone(phase: str, steps: Sequence[Step]) -> Union:
+    spans = [(s.start_ns, s.end_ns) for s in steps if s.phase == phase and not s.warmup]
+    starts = np.array([start for start, _ in spans], dtype=np.int64)
+    return union(starts, np.array([end for _, end in spans], dtype=np.int64))

@@ -1,0 +1,110 @@
+"""Steps of a trace as rows of a capture: how long each took, and how long its device worked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from stallscope.profiler.capture import Step
+from stallscope.profiler.trace.intervals import union
+from stallscope.profiler.trace.phases import Joined, MarkedStep
+from stallscope.profiler.trace.timeline import UNKNOWN, Copies, Ints, Kernels, SmallInts
+
+
+def step_rows(
+    steps: Sequence[MarkedStep],
+    kernels: Kernels,
+    of_kernels: Joined,
+    copies: Copies,
+    of_copies: Joined,
+    *,
+    rank: int,
+    first_id: int = 0,
+) -> tuple[Step, ...]:
+    """Return one row a step.
+
+    A step whose kernels outlast its mark (the engine launches and goes on) ends with its last
+    kernel, and the one behind it begins no sooner than that. `device_ns` is the time in which a
+    kernel or copy of the step ran, on the busiest of its devices; `host_ns` the rest. Where nothing
+    on a device belongs to the step both are unknown. A mark that does not say how many requests or
+    tokens it holds stands for one of each, and what it reads is unknown.
+    """
+    device_ns, last_ns = _device_time(len(steps), kernels, of_kernels, copies, of_copies)
+    rows: list[Step] = []
+    reached_ns = None
+    for index, step in enumerate(steps):
+        end_ns = max(step.end_ns, int(last_ns[index]))
+        start_ns = step.start_ns
+        if reached_ns is not None and start_ns < reached_ns < end_ns:
+            start_ns = reached_ns
+        reached_ns = end_ns
+        busy_ns = (
+            None if device_ns[index] == UNKNOWN else min(int(device_ns[index]), end_ns - start_ns)
+        )
+        rows.append(_row(step, first_id + index, rank, start_ns, end_ns, busy_ns))
+    return tuple(rows)
+
+
+def _row(
+    step: MarkedStep, number: int, rank: int, start_ns: int, end_ns: int, busy_ns: int | None
+) -> Step:
+    mark = step.mark
+    prefills, decodes = mark.phase in ("prefill", "mixed"), mark.phase in ("decode", "mixed")
+    prefill_requests = (mark.prefill_requests or 1) if prefills else 0
+    decode_requests = (mark.decode_requests or 1) if decodes else 0
+    counted = (not prefills or mark.prefill_requests) and (not decodes or mark.decode_requests)
+    return Step(
+        id=number,
+        rank=rank,
+        start_ns=start_ns,
+        end_ns=end_ns,
+        device_ns=busy_ns,
+        host_ns=None if busy_ns is None else end_ns - start_ns - busy_ns,
+        phase=mark.phase,
+        warmup=mark.warmup,
+        prefill_requests=prefill_requests,
+        prefill_tokens=(mark.prefill_tokens or prefill_requests) if prefills else 0,
+        decode_requests=decode_requests,
+        context_tokens=mark.context_tokens,
+        waiting=None,
+        running=None,
+        kv_used_bytes=None,
+        kv_total_bytes=None,
+        attention_pairs=mark.attention_pairs,
+        logit_rows=prefill_requests + decode_requests if counted else None,
+        blocked_by=None,
+    )
+
+
+def _device_time(
+    count: int, kernels: Kernels, of_kernels: Joined, copies: Copies, of_copies: Joined
+) -> tuple[Ints, Ints]:
+    """Return for each step the busiest device's time, −1 where it has none, and its last moment."""
+    step = np.concatenate((of_kernels.step, of_copies.step))
+    mine = step != UNKNOWN
+    step = step[mine]
+    start = np.concatenate((kernels.start_ns, copies.start_ns))[mine]
+    end = np.concatenate((kernels.end_ns, copies.end_ns))[mine]
+    device = np.concatenate((kernels.device, copies.device))[mine]
+    last_ns = np.full(count, UNKNOWN, dtype=np.int64)
+    np.maximum.at(last_ns, step, end)
+    longest = np.full(count, UNKNOWN, dtype=np.int64)
+    for one in np.unique(device):
+        here = device == one
+        time_ns = _time_by_step(count, step[here], start[here], end[here])
+        np.maximum(longest, time_ns, out=longest)
+    return longest, last_ns
+
+
+def _time_by_step(count: int, step: SmallInts, start: Ints, end: Ints) -> Ints:
+    """Return the length of the union of each step's rows; −1 where it has none."""
+    seen = np.bincount(step, minlength=count) > 0
+    # Each step's rows are moved to a stretch of time of their own; one union then does for all.
+    origin, length = int(start.min()), int(end.max()) - int(start.min()) + 1
+    shift = step.astype(np.int64) * length - origin
+    merged = union(start + shift, end + shift)
+    time_ns = np.bincount(
+        merged.start_ns // length, weights=merged.end_ns - merged.start_ns, minlength=count
+    ).astype(np.int64)
+    return np.where(seen, time_ns, UNKNOWN)
