@@ -11,6 +11,7 @@ from stallscope.analyzers.event_fields import notes as event_notes
 from stallscope.analyzers.event_fields import number, text, whole_events
 from stallscope.analyzers.step.contention import contention_note
 from stallscope.analyzers.step.limit import QUALITY, Decision
+from stallscope.analyzers.trace_ranks import straggler_notes
 from stallscope.profiler.capture import Capture, Event
 from stallscope.profiler.evidence import NotObservable
 
@@ -138,6 +139,7 @@ def check(capture: Capture) -> Checked:
         *notes,
         *isolated.notes(capture),
         *event_notes(capture),
+        *straggler_notes(capture),
         *_flag_notes(capture),
         *warnings,
     )

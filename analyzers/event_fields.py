@@ -12,11 +12,13 @@ _NUMBERS: Mapping[str, tuple[str, ...]] = {
     "kv_pool": ("bytes", "tokens"),
     "kv_alloc": ("blocks", "bytes"),
     "kv_read": ("bytes",),
+    "trace_figure": ("value",),
 }
 _TEXTS: Mapping[str, tuple[str, ...]] = {
     "probe": ("probe",),
     "check": ("sentence",),
     "not_observable": ("what", "reason"),
+    "trace_figure": ("name",),
 }
 _PROBE_NUMBERS: Mapping[str, tuple[str, ...]] = {
     "stream": ("value",),

@@ -14,6 +14,7 @@ from stallscope.analyzers.padding import padding_measures
 from stallscope.analyzers.phase_counters import PHASES, phase_measures
 from stallscope.analyzers.step.budget import StepCost
 from stallscope.analyzers.step.origins import origin_of_host
+from stallscope.analyzers.trace_figures import TRACE_MEASURES, trace_measures
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.evidence import BoundSide, Measure
 
@@ -90,6 +91,7 @@ MEASURES: dict[str, tuple[str, str]] = {
     "ffn_parameter_share": ("fraction", "the MLP's share of all parameters"),
     "probe_bandwidth": ("B/s", "memory stream probe"),
     "probe_flops": ("FLOP/s", "square matrix product probe"),
+    **TRACE_MEASURES,
 }
 
 
@@ -231,5 +233,6 @@ def step_measures(
         *padding_measures(costs, cost),
         *host_measure(costs),
         *(m for phase in PHASES for m in phase_measures(capture, phase)),
+        *trace_measures(capture),
         *probe_measures(capture),
     )

@@ -16,6 +16,7 @@ from stallscope.analyzers.quantities import (
     samples_of,
 )
 from stallscope.analyzers.stretches import samples_in, stretches
+from stallscope.analyzers.trace_figures import phase_samples
 from stallscope.profiler.capture import LEAST_STRETCH_NS, SAMPLE_WINDOW_NS, Capture
 from stallscope.profiler.evidence import Measure, NotObservable
 
@@ -28,6 +29,9 @@ QUANTITIES = {
 }
 # Figures of single kernels and of whole traces: their time is not that of what they speak of.
 _NOT_OF_THEIR_TIME = ("ncu_", "trace_")
+# A tracer samples every fraction of a millisecond, so its metrics are averaged by step, not by
+# stretches of seconds.
+_BY_STEP = ("nsys_",)
 
 
 def phase_measures(capture: Capture, phase: str) -> tuple[Measure, ...]:
@@ -87,11 +91,14 @@ def _names(quantity: Quantity) -> tuple[str, ...]:
 def seen_in(capture: Capture, phase: str) -> Capture:
     """Return the capture with only those samples that speak of the phase alone."""
     seen = samples_in(capture, phase)
-    kept = (s for s in seen.device_samples if not s.name.startswith(_NOT_OF_THEIR_TIME))
-    return dataclasses.replace(seen, device_samples=tuple(kept))
+    foreign = (*_NOT_OF_THEIR_TIME, *_BY_STEP)
+    kept = (s for s in seen.device_samples if not s.name.startswith(foreign))
+    return dataclasses.replace(seen, device_samples=(*kept, *phase_samples(capture, phase)))
 
 
 def _source(source: str, phase: str) -> str:
+    if any(name in source for name in _BY_STEP):
+        return f"{source} within {phase} steps"
     return f"{source} within {phase} stretches of {LEAST_STRETCH_NS / 1e9:g} s or more"
 
 
