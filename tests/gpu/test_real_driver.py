@@ -6,6 +6,7 @@ import json
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,32 @@ def test_doctor_finds_gpm_from_hopper_on() -> None:
 
     is_hopper = torch.cuda.get_device_capability(0) >= (9, 0)
     assert doctor()["GPM"]["status"] == ("ok" if is_hopper else "missing")
+
+
+def test_the_sampler_reads_the_driver_that_torch_uses(tmp_path: Path) -> None:
+    """Two seconds with 1 GiB held and a busy device, against what torch and the table know."""
+    import torch
+
+    from stallscope.profiler.capture_file import read_capture
+    from stallscope.profiler.recorder import Recorder
+
+    held = torch.zeros(1 << 28, device="cuda:0")
+    path = tmp_path / "run.sqlite"
+    with Recorder(path, device="cuda:0"):
+        end_s = time.perf_counter() + 2.0
+        while time.perf_counter() < end_s:
+            held.add_(1.0)
+            torch.cuda.synchronize()
+    rows = [s for s in read_capture(path).device_samples if s.device != "host"]
+    values: dict[str, list[float]] = {}
+    for row in rows:
+        values.setdefault(row.name, []).append(row.value)
+    total = torch.cuda.get_device_properties(0).total_memory
+    assert min(values["memory_total_bytes"]) == pytest.approx(total, rel=0.05)
+    assert held.nbytes < min(values["memory_used_bytes"]) < total
+    assert max(values["nvml_gpu_util"]) > 0.5
+    assert 10_000 < max(values["power_mw"]) < 2_000_000
+    assert 15 <= len(values["memory_used_bytes"]) <= 21
 
 
 @pytest.mark.slow
