@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stallscope.profiler.capture import DeviceSample, Event, Step
+from stallscope.profiler.trace.device_work import DeviceWork
 from stallscope.profiler.trace.gap_causes import gap_causes
 from stallscope.profiler.trace.intervals import Union, covered_ns, gaps, union, within
 from stallscope.profiler.trace.kernel_rows import DeviceRows
@@ -27,32 +28,29 @@ class DeviceFigures:
 
 
 def device_figures(
-    trace: Trace, index: int, rows: DeviceRows, steps: Sequence[Step], window: Window
+    trace: Trace,
+    index: int,
+    rows: DeviceRows,
+    work: DeviceWork,
+    steps: Sequence[Step],
+    window: Window,
 ) -> DeviceFigures:
     """Return a device's figures within the window.
 
     Events are of kind `trace_figure` {name, value, unit, device, phase?, source}; docs/metrics.md
     lists their names. `trace_kernel_busy` is the share of the window in which a kernel ran.
     """
-    kernels, copies = trace.kernels, trace.copies
-    busy = within(
-        union(kernels.start_ns[rows.kernels], kernels.end_ns[rows.kernels]),
-        window.start_ns,
-        window.end_ns,
-    )
-    moving = union(
-        np.concatenate((kernels.start_ns[rows.kernels], copies.start_ns[rows.copies])),
-        np.concatenate((kernels.end_ns[rows.kernels], copies.end_ns[rows.copies])),
-    )
+    busy = within(work.kernels, window.start_ns, window.end_ns)
+    idle = gaps(work.busy, window.start_ns, window.end_ns)
     samples = [*_metric_samples(trace, index, rows.label, window)]
-    if len(kernels) and window.length_ns:
+    if len(trace.kernels) and window.length_ns:
         share = busy.total_ns / window.length_ns
         samples.append(
             DeviceSample(window.end_ns, rows.label, "trace_kernel_busy", share, "fraction")
         )
     found = [
         *_launches(trace, rows, window),
-        *_gap_shares(trace, rows, gaps(moving, window.start_ns, window.end_ns), window),
+        *_gap_shares(trace, rows, idle, window),
         *_copied(trace, rows),
         *_phase_metrics(trace, index, steps),
     ]
@@ -86,8 +84,8 @@ def _gap_shares(
 ) -> Iterator[dict[str, object]]:
     if not rows.kernels.any() or not idle.total_ns:
         return
-    threads = np.unique(trace.kernels.thread[rows.kernels])
-    threads = threads[threads >= 0].astype(np.int32)
+    seen = np.bincount(trace.kernels.thread[rows.kernels] + 1)  # place 0 is "not known"
+    threads = np.flatnonzero(seen[1:]).astype(np.int32)
     if not len(threads) or not (len(trace.calls) or len(trace.operators)):
         return  # nothing of the host was traced, so nothing can be said of it
     for cause, time_ns in gap_causes(trace, idle, threads).items():

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from stallscope.profiler.trace.intervals import Union, covered_ns, union
+from stallscope.profiler.trace.intervals import Union, overlap_ns, union
 from stallscope.profiler.trace.timeline import CallKind, Calls, Ints, Ranges, SmallInts, Trace
 
 # In order of precedence: what is under way on any launching thread explains a gap before what comes
@@ -37,7 +37,7 @@ def gap_causes(trace: Trace, idle: Union, threads: SmallInts) -> Mapping[str, in
             starts, ends = np.concatenate((starts, more_starts)), np.concatenate((ends, more_ends))
             merged = union(starts, ends)
             starts, ends = merged.start_ns, merged.end_ns
-            now_ns = int(covered_ns(merged, idle.start_ns, idle.end_ns).sum())
+            now_ns = overlap_ns(merged, idle)
             causes[cause], explained_ns = now_ns - explained_ns, now_ns
     causes["unseen"] = idle.total_ns - explained_ns
     return causes
@@ -45,7 +45,7 @@ def gap_causes(trace: Trace, idle: Union, threads: SmallInts) -> Mapping[str, in
 
 def _activities(trace: Trace, threads: SmallInts) -> Iterator[tuple[str, tuple[Ints, Ints]]]:
     for cause, kinds in _KINDS.items():
-        yield cause, _on(trace.calls, threads, np.isin(trace.calls.kind, kinds))
+        yield cause, _on(trace.calls, threads, np.isin(trace.calls.kind, kinds, kind="table"))
     yield "wait", _on(trace.waits, threads)
     yield "operator", _on(trace.operators, threads)
 
@@ -53,6 +53,6 @@ def _activities(trace: Trace, threads: SmallInts) -> Iterator[tuple[str, tuple[I
 def _on(
     rows: Calls | Ranges, threads: SmallInts, chosen: np.ndarray | None = None
 ) -> tuple[Ints, Ints]:
-    here = np.isin(rows.thread, threads) & (rows.end_ns >= rows.start_ns)
+    here = np.isin(rows.thread, threads, kind="table")
     here = here if chosen is None else here & chosen
     return rows.start_ns[here], rows.end_ns[here]

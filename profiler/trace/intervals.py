@@ -48,6 +48,20 @@ def union(start_ns: Ints, end_ns: Ints) -> Union:
     return Union(start_ns[first], reached[last])
 
 
+def fresh_ns(start_ns: Ints, end_ns: Ints) -> Ints:
+    """Return how much each interval adds to the union of those before it, in order of start.
+
+    The sum is the union's total; intervals that run at once are counted for the first of them.
+    """
+    if not len(start_ns):
+        return end_ns - start_ns
+    reached = np.maximum.accumulate(end_ns)
+    added: Ints = end_ns - start_ns
+    np.minimum(added[1:], end_ns[1:] - reached[:-1], out=added[1:])
+    np.maximum(added, 0, out=added)
+    return added
+
+
 def within(busy: Union, start_ns: int, end_ns: int) -> Union:
     """Cut a union to a window."""
     first = int(np.searchsorted(busy.end_ns, start_ns, side="right"))
@@ -83,6 +97,12 @@ def time_before(busy: Union, t_ns: Ints) -> Ints:
 def covered_ns(busy: Union, start_ns: Ints, end_ns: Ints) -> Ints:
     """Return for each window how much of it the union covers, nanoseconds."""
     return time_before(busy, end_ns) - time_before(busy, start_ns)
+
+
+def overlap_ns(a: Union, b: Union) -> int:
+    """Return how much time lies in both."""
+    either = union(np.concatenate((a.start_ns, b.start_ns)), np.concatenate((a.end_ns, b.end_ns)))
+    return a.total_ns + b.total_ns - either.total_ns
 
 
 def intersection(a: Union, b: Union) -> Union:

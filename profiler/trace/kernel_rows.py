@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stallscope.profiler.capture import KernelSummary
-from stallscope.profiler.trace.intervals import Union, covered_ns, union
+from stallscope.profiler.trace.intervals import Union, overlap_ns, union
 from stallscope.profiler.trace.timeline import Copies, CopyKind, Ints, Kernels, SmallInts
 
 # Of each phase this many names are listed; the others are added up by class.
@@ -49,6 +49,7 @@ class Phased:
 
 def kernel_rows(
     device: DeviceRows,
+    ran: Union,
     kernels: Kernels,
     copies: Copies,
     phased: Phased,
@@ -56,21 +57,24 @@ def kernel_rows(
     names: Sequence[str],
     classes: Sequence[str],
 ) -> Iterator[KernelSummary]:
-    """Yield the rows of one device.
+    """Yield the rows of one device; `ran` is when a kernel of any kind did.
 
     `busy_ns` is the sum of durations; kernels that overlap count each. Communication is one row for
     each phase, and so is each way to copy; their `exposed_ns` is the time in which no other kernel
     of the device ran. `names` and `classes` belong to the index in `kernels.name`. Copies within
     the device and memsets use its own memory and wait for no link: they are "elementwise".
     """
-    communicates = np.array([c == "communication" for c in classes] or [False])[kernels.name]
-    computing = device.kernels & ~communicates
-    busy = union(kernels.start_ns[computing], kernels.end_ns[computing])
+    computing, busy = device.kernels, ran
+    communicating = device.kernels & False
+    if "communication" in classes:
+        communicates = np.array([c == "communication" for c in classes])[kernels.name]
+        computing, communicating = computing & ~communicates, computing & communicates
+        busy = union(kernels.start_ns[computing], kernels.end_ns[computing])
     for index, phase in enumerate(phased.names):
         key = (device.label, device.rank, phase)
         here = phased.kernels == index
         yield from _by_name(key, kernels, computing & here, names, classes)
-        there = device.kernels & communicates & here
+        there = communicating & here
         top = _longest_name(kernels, there, names)
         yield from _moving(key, "communication", top, kernels, there, busy)
         for kind, name in COPY_NAMES.items():
@@ -127,6 +131,6 @@ def _moving(
         return
     start_ns, end_ns = rows.start_ns[chosen], rows.end_ns[chosen]
     busy_ns, moving = int((end_ns - start_ns).sum()), union(start_ns, end_ns)
-    hidden_ns = int(covered_ns(computing, moving.start_ns, moving.end_ns).sum())
+    hidden_ns = overlap_ns(computing, moving)
     exposed_ns = None if kernel_class == "elementwise" else moving.total_ns - hidden_ns
     yield KernelSummary(*key, kernel_class, name, len(start_ns), busy_ns, exposed_ns)

@@ -107,7 +107,18 @@ def _fill(
         return
     starts = np.array([steps[i].start_ns for i in candidates], dtype=np.int64)
     ends = np.array([steps[i].end_ns for i in candidates], dtype=np.int64)
-    place = np.searchsorted(starts, t_ns[index], side="right") - 1
-    inside = (place >= 0) & (t_ns[index] < ends[np.maximum(place, 0)])
-    step[index[inside]] = np.array(candidates, dtype=np.int32)[place[inside]]
-    how[index[inside]] = by
+    t_ns = t_ns[index]
+    place = _last_begun(starts, t_ns)
+    inside = (place >= 0) & (t_ns < ends[place])
+    index, place = index[inside], place[inside]
+    step[index] = np.array(candidates, dtype=np.int32)[place]
+    how[index] = by
+
+
+def _last_begun(starts: Ints, t_ns: Ints) -> Ints:
+    """Return for each moment the place of the last start before or at it, −1 before the first."""
+    if np.any(t_ns[1:] < t_ns[:-1]):
+        return np.searchsorted(starts, t_ns, side="right") - 1
+    # Sorted moments are many and starts are few: look the starts up instead.
+    first = np.searchsorted(t_ns, starts, side="left")
+    return np.repeat(np.arange(-1, len(starts)), np.diff(first, prepend=0, append=len(t_ns)))

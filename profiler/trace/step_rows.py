@@ -7,20 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from stallscope.profiler.capture import Step
-from stallscope.profiler.trace.intervals import union
-from stallscope.profiler.trace.phases import Joined, MarkedStep
-from stallscope.profiler.trace.timeline import UNKNOWN, Copies, Ints, Kernels, SmallInts
+from stallscope.profiler.trace.device_work import DeviceWork
+from stallscope.profiler.trace.phases import MarkedStep
+from stallscope.profiler.trace.timeline import UNKNOWN, Ints, SmallInts
 
 
 def step_rows(
-    steps: Sequence[MarkedStep],
-    kernels: Kernels,
-    of_kernels: Joined,
-    copies: Copies,
-    of_copies: Joined,
-    *,
-    rank: int,
-    first_id: int = 0,
+    steps: Sequence[MarkedStep], devices: Sequence[DeviceWork], *, rank: int, first_id: int = 0
 ) -> tuple[Step, ...]:
     """Return one row a step.
 
@@ -30,7 +23,7 @@ def step_rows(
     on a device belongs to the step both are unknown. A mark that does not say how many requests or
     tokens it holds stands for one of each, and what it reads is unknown.
     """
-    device_ns, last_ns = _device_time(len(steps), kernels, of_kernels, copies, of_copies)
+    device_ns, last_ns = _device_time(len(steps), devices)
     rows: list[Step] = []
     reached_ns = None
     for index, step in enumerate(steps):
@@ -77,34 +70,26 @@ def _row(
     )
 
 
-def _device_time(
-    count: int, kernels: Kernels, of_kernels: Joined, copies: Copies, of_copies: Joined
-) -> tuple[Ints, Ints]:
+def _device_time(count: int, devices: Sequence[DeviceWork]) -> tuple[Ints, Ints]:
     """Return for each step the busiest device's time, −1 where it has none, and its last moment."""
-    step = np.concatenate((of_kernels.step, of_copies.step))
-    mine = step != UNKNOWN
-    step = step[mine]
-    start = np.concatenate((kernels.start_ns, copies.start_ns))[mine]
-    end = np.concatenate((kernels.end_ns, copies.end_ns))[mine]
-    device = np.concatenate((kernels.device, copies.device))[mine]
     last_ns = np.full(count, UNKNOWN, dtype=np.int64)
-    np.maximum.at(last_ns, step, end)
     longest = np.full(count, UNKNOWN, dtype=np.int64)
-    for one in np.unique(device):
-        here = device == one
-        time_ns = _time_by_step(count, step[here], start[here], end[here])
-        np.maximum(longest, time_ns, out=longest)
+    for device in devices:
+        mine = device.step != UNKNOWN
+        step = device.step[mine]
+        last_ns = np.maximum(last_ns, _last(step, device.end_ns[mine], count))
+        time_ns = np.bincount(step, weights=device.fresh_ns[mine], minlength=count)
+        seen = np.bincount(step, minlength=count) > 0
+        np.maximum(longest, np.where(seen, time_ns.astype(np.int64), UNKNOWN), out=longest)
     return longest, last_ns
 
 
-def _time_by_step(count: int, step: SmallInts, start: Ints, end: Ints) -> Ints:
-    """Return the length of the union of each step's rows; −1 where it has none."""
-    seen = np.bincount(step, minlength=count) > 0
-    # Each step's rows are moved to a stretch of time of their own; one union then does for all.
-    origin, length = int(start.min()), int(end.max()) - int(start.min()) + 1
-    shift = step.astype(np.int64) * length - origin
-    merged = union(start + shift, end + shift)
-    time_ns = np.bincount(
-        merged.start_ns // length, weights=merged.end_ns - merged.start_ns, minlength=count
-    ).astype(np.int64)
-    return np.where(seen, time_ns, UNKNOWN)
+def _last(step: SmallInts, end_ns: Ints, count: int) -> Ints:
+    """Return the latest end of each step's rows, −1 where it has none."""
+    last_ns = np.full(count, UNKNOWN, dtype=np.int64)
+    begins = np.flatnonzero(np.diff(step, prepend=UNKNOWN))
+    if not len(begins):
+        return last_ns
+    # Steps mostly run one after another, so that few stretches remain to be told apart.
+    np.maximum.at(last_ns, step[begins], np.maximum.reduceat(end_ns, begins))
+    return last_ns

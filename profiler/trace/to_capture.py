@@ -12,8 +12,8 @@ from stallscope.profiler.capture import Capture, DeviceSample, Event, KernelSumm
 from stallscope.profiler.known_devices import known_device
 from stallscope.profiler.spec import Subject
 from stallscope.profiler.trace.checks import Check, checks
+from stallscope.profiler.trace.device_work import busy_at_all, device_work
 from stallscope.profiler.trace.figures import device_figures
-from stallscope.profiler.trace.intervals import union
 from stallscope.profiler.trace.kernel_classes import kernel_class
 from stallscope.profiler.trace.kernel_rows import DeviceRows, Mask, Phased, kernel_rows
 from stallscope.profiler.trace.phases import Joined, JoinedBy, MarkedStep, join, marked_steps
@@ -94,14 +94,14 @@ def _meta(traces: Sequence[Trace], ranks: Sequence[int]) -> dict[str, Any]:
 
 def _reduce(trace: Trace, rank: int, *, first_id: int, alone: bool) -> _Reduced:
     kernels, copies = trace.kernels, trace.copies
-    busy = union(
-        np.concatenate((kernels.start_ns, copies.start_ns)),
-        np.concatenate((kernels.end_ns, copies.end_ns)),
-    )
     marked = marked_steps(trace)
-    window = steady_window(busy, marked)
     of_kernels, of_copies = join(kernels, marked), join(copies, marked)
-    steps = step_rows(marked, kernels, of_kernels, copies, of_copies, rank=rank, first_id=first_id)
+    devices = [
+        device_work(trace, index, of_kernels, of_copies) for index in range(len(trace.devices))
+    ]
+    busy = busy_at_all(devices)
+    window = steady_window(busy, marked)
+    steps = step_rows(marked, devices, rank=rank, first_id=first_id)
     t_ns = window.start_ns if window is not None else 0
     found = _joined_events(of_kernels, rank, t_ns) if marked else []
     summaries: list[KernelSummary] = []
@@ -116,8 +116,16 @@ def _reduce(trace: Trace, rank: int, *, first_id: int, alone: bool) -> _Reduced:
             _inside(kernels, index, window) & (phased.kernels != UNKNOWN),
             _inside(copies, index, window) & (phased.copies != UNKNOWN),
         )
-        summaries += kernel_rows(rows, kernels, copies, phased, names=trace.names, classes=classes)
-        figures = device_figures(trace, index, rows, steps, window)
+        summaries += kernel_rows(
+            rows,
+            devices[index].kernels,
+            kernels,
+            copies,
+            phased,
+            names=trace.names,
+            classes=classes,
+        )
+        figures = device_figures(trace, index, rows, devices[index], steps, window)
         samples += figures.samples
         found += figures.events
     checked = tuple(checks(trace, busy, window, marked))

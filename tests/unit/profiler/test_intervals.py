@@ -11,8 +11,10 @@ from stallscope.profiler.trace.intervals import (
     Union,
     covered_ns,
     difference,
+    fresh_ns,
     gaps,
     intersection,
+    overlap_ns,
     time_before,
     union,
     within,
@@ -70,10 +72,25 @@ def test_cover_of_many_windows_at_once(spans: list[list[int]], windows: list[lis
 
 
 @settings(deadline=None)
+@given(SPANS)
+def test_each_interval_adds_what_none_before_it_held(spans: list[list[int]]) -> None:
+    spans = sorted(spans)
+    starts = np.array([start for start, _ in spans], dtype=np.int64)
+    ends = np.array([end for _, end in spans], dtype=np.int64)
+    seen: set[int] = set()
+    expected = []
+    for start, end in spans:
+        expected.append(len(set(range(start, end)) - seen))
+        seen |= set(range(start, end))
+    assert fresh_ns(starts, ends).tolist() == expected
+
+
+@settings(deadline=None)
 @given(SPANS, SPANS)
 def test_both_and_only_one(a: list[list[int]], b: list[list[int]]) -> None:
     pairs = list(zip(marked(a), marked(b), strict=True))
     assert marks_of(intersection(merged(a), merged(b))) == [x and y for x, y in pairs]
+    assert overlap_ns(merged(a), merged(b)) == sum(x and y for x, y in pairs)
     assert marks_of(difference(merged(a), merged(b))) == [x and not y for x, y in pairs]
 
 
