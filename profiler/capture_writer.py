@@ -22,9 +22,9 @@ from stallscope.profiler.spec import Subject
 from stallscope.profiler.stop_signal import StopSignal
 from stallscope.profiler.subject_json import subject_to_json
 
-# A killed process loses what was put since the last commit; each commit costs 0.2 ms, and an fsync
-# where there is no write-ahead log.
-COMMIT_INTERVAL_S = 0.5
+# A killed process loses what was put since the last commit, half a second at most with the time to
+# write it; each commit costs 0.2 ms, and an fsync where there is no write-ahead log.
+COMMIT_INTERVAL_S = 0.4
 
 # Ten times as fast as json, and a run writes two events a step; what is not a number becomes null.
 _encode = msgspec.json.Encoder().encode
