@@ -61,10 +61,12 @@ def _host_memory(capture: Capture) -> Measure | None:
 def allocation_failures(capture: Capture) -> Measure | None:
     """Count refused allocations; none can be said of a run whose steps and end were recorded.
 
-    What the kernel kills for memory leaves no event, only a capture that was cut.
+    What the kernel kills for memory leaves no event, only a capture that was cut. A trace of
+    kernels shows no allocation that failed.
     """
     failures = refused_allocations(capture)
-    if not failures and (not capture.steps or capture.cut is not None):
+    is_recorded = capture.steps and capture.cut is None and "trace" not in capture.meta
+    if not failures and not is_recorded:
         return None
     value = float(len(failures))
     return Measure("allocation_failures", value, "count", "measured", "oom and error events")

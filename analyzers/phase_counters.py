@@ -29,9 +29,9 @@ QUANTITIES = {
 }
 # Figures of single kernels and of whole traces: their time is not that of what they speak of.
 _NOT_OF_THEIR_TIME = ("ncu_", "trace_")
-# A tracer samples every fraction of a millisecond, so its metrics are averaged by step, not by
-# stretches of seconds.
-_BY_STEP = ("nsys_",)
+# A tracer knows every kernel and samples every fraction of a millisecond, so its figures are of
+# steps, not of stretches of seconds.
+_BY_STEP = ("nsys_", "trace_")
 
 
 def phase_measures(capture: Capture, phase: str) -> tuple[Measure, ...]:

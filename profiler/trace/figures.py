@@ -10,12 +10,14 @@ import numpy as np
 from stallscope.profiler.capture import DeviceSample, Event, Step
 from stallscope.profiler.trace.device_work import DeviceWork
 from stallscope.profiler.trace.gap_causes import gap_causes
-from stallscope.profiler.trace.intervals import Union, covered_ns, gaps, union, within
+from stallscope.profiler.trace.intervals import Union, covered_ns, gaps, overlap_ns, union, within
 from stallscope.profiler.trace.kernel_rows import DeviceRows
 from stallscope.profiler.trace.steady import Window
 from stallscope.profiler.trace.timeline import CopyKind, Trace
 
 PINNED, PAGEABLE = 0, 1
+PHASES = ("prefill", "decode")
+BUSY_BINS = 100  # of the window, for the course of the busy share
 BINS = 500  # of a device metric's samples over the window
 
 
@@ -42,16 +44,15 @@ def device_figures(
     """
     busy = within(work.kernels, window.start_ns, window.end_ns)
     idle = gaps(work.busy, window.start_ns, window.end_ns)
-    samples = [*_metric_samples(trace, index, rows.label, window)]
-    if len(trace.kernels) and window.length_ns:
-        share = busy.total_ns / window.length_ns
-        samples.append(
-            DeviceSample(window.end_ns, rows.label, "trace_kernel_busy", share, "fraction")
-        )
+    samples = [
+        *_busy_samples(busy, rows.label, window),
+        *_metric_samples(trace, index, rows.label, window),
+    ]
     found = [
         *_launches(trace, rows, window),
         *_gap_shares(trace, rows, idle, window),
         *_copied(trace, rows),
+        *_phase_busy(busy, steps),
         *_phase_metrics(trace, index, steps),
     ]
     events = (
@@ -117,6 +118,32 @@ def _copied(trace: Trace, rows: DeviceRows) -> Iterator[dict[str, object]]:
                 )
 
 
+def _busy_samples(busy: Union, label: str, window: Window) -> Iterator[DeviceSample]:
+    """Give the busy share of each of equal parts of the window, so that their mean is the whole's.
+
+    None where no kernel ran at all: then the trace does not speak of kernels.
+    """
+    bins = min(BUSY_BINS, window.length_ns)
+    if not len(busy) or not bins:
+        return
+    edges = window.start_ns + np.arange(bins + 1, dtype=np.int64) * window.length_ns // bins
+    shares = covered_ns(busy, edges[:-1], edges[1:]) / np.diff(edges)
+    # Parts differ by a nanosecond in length; what that moves the mean by is put right.
+    shares *= busy.total_ns / window.length_ns / shares.mean()
+    for t_ns, share in zip(edges[1:].tolist(), shares.tolist(), strict=True):
+        yield DeviceSample(t_ns, label, "trace_kernel_busy", min(1.0, share), "fraction")
+
+
+def _phase_busy(busy: Union, steps: Sequence[Step]) -> Iterator[dict[str, object]]:
+    """Give the share of each phase's steps in which a kernel ran."""
+    for phase in PHASES:
+        spans = _alone(phase, steps)
+        if len(spans) and len(busy):
+            share = overlap_ns(busy, spans) / spans.total_ns
+            source = f"time with a kernel ÷ time of {phase} steps"
+            yield _figure("trace_kernel_busy", share, "fraction", source, phase=phase)
+
+
 def _metric_samples(trace: Trace, index: int, label: str, window: Window) -> Iterator[DeviceSample]:
     """Average each metric over bins of the window, so that each bin weighs alike."""
     for series in trace.series:
@@ -134,7 +161,7 @@ def _metric_samples(trace: Trace, index: int, label: str, window: Window) -> Ite
 
 def _phase_metrics(trace: Trace, index: int, steps: Sequence[Step]) -> Iterator[dict[str, object]]:
     """Average each metric over the samples that fall into one phase's steps alone."""
-    for phase in ("prefill", "decode"):
+    for phase in PHASES:
         spans = _alone(phase, steps)
         for series in trace.series:
             if series.device != index or not len(spans):

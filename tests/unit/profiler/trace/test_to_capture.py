@@ -61,6 +61,11 @@ def figures(capture: Capture, prefix: str) -> dict[str, float]:
     }
 
 
+def busy_share(capture: Capture) -> float:
+    values = [s.value for s in capture.device_samples if s.name == "trace_kernel_busy"]
+    return sum(values) / len(values)
+
+
 def sentences(*traces: Trace) -> list[str]:
     events = capture_of(traces).events
     return [event.data["sentence"] for event in events if event.kind == "check"]
@@ -107,10 +112,18 @@ def test_kernels_are_summed_by_name_and_phase_without_warm_up() -> None:
 
 
 def test_busy_is_the_union_over_the_window_of_the_steps() -> None:
-    (sample,) = capture_of([SERVED]).device_samples
+    samples = capture_of([SERVED]).device_samples
     # From 1000, the prefill's mark, to 1425, where the last decode's kernel ends.
-    assert sample.name == "trace_kernel_busy"
-    assert sample.value == pytest.approx((140 + 30 + 25 + 20) / 425)
+    assert {sample.name for sample in samples} == {"trace_kernel_busy"}
+    assert busy_share(capture_of([SERVED])) == pytest.approx((140 + 30 + 25 + 20) / 425)
+    # A hundred parts of 4.25 µs: the third begins at 1008.5 and is busy from 1010 to 1012.75, the
+    # last ones of the gap from 1150 to 1205 are idle.
+    assert len(samples) == 100
+    assert samples[2].value == pytest.approx(2.75 / 4.25, rel=1e-3)
+    assert samples[47].value == 0.0
+    assert figure(capture_of([SERVED]), "trace_kernel_busy", "prefill") == pytest.approx(140 / 150)
+    decode = figure(capture_of([SERVED]), "trace_kernel_busy", "decode")
+    assert decode == pytest.approx((30 + 25 + 20) / (35 + 30 + 25))
     assert figure(capture_of([SERVED]), "kernel_rate") == pytest.approx(6 / 425e-6)
     assert figure(capture_of([SERVED]), "kernel_length_mean") == pytest.approx(230e-6 / 6)
 
@@ -195,8 +208,7 @@ def test_a_gap_after_the_first_kernel_is_start_up() -> None:
     """One kernel, 463 ms of nothing, then 10 ms of dense work: the step is busy, not idle."""
     dense = [(463_000 + i * 100, 463_000 + i * 100 + 95, GEMV) for i in range(100)]
     capture = capture_of([trace(names=NAMES, kernels=kernels((0, 3, GEMM), *dense))])
-    (busy,) = (s.value for s in capture.device_samples if s.name == "trace_kernel_busy")
-    assert busy == pytest.approx(100 * 95 / (99 * 100 + 95))
+    assert busy_share(capture) == pytest.approx(100 * 95 / (99 * 100 + 95))
     (said,) = (e.data["sentence"] for e in capture.events if e.kind == "check")
     assert "0.46 s after the first kernels" in said
 
@@ -204,8 +216,7 @@ def test_a_gap_after_the_first_kernel_is_start_up() -> None:
 def test_gaps_between_work_on_both_sides_are_idleness() -> None:
     rows = [(i * 100_000, i * 100_000 + 500, GEMV) for i in range(30)]
     capture = capture_of([trace(names=NAMES, kernels=kernels(*rows))])
-    (busy,) = (s.value for s in capture.device_samples if s.name == "trace_kernel_busy")
-    assert busy == pytest.approx(30 * 500 / (29 * 100_000 + 500))
+    assert busy_share(capture) == pytest.approx(30 * 500 / (29 * 100_000 + 500))
     assert [e for e in capture.events if e.kind == "check"] == []
 
 
