@@ -1,0 +1,191 @@
+"""A JSON trace in pieces: lists of events as they come, and what stands around them.
+
+A piece ends between two events. Where that is, is found by trial: a "},{" stands between two events
+if and only if what lies before it decodes as a list of events, for inside a string or a nested
+value it leaves something open. So a trace is read in one pass and in little memory, and what is
+whole in a trace that was cut or damaged is found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from stallscope.profiler.kineto.events import Event, decode, decode_loosely, repaired
+
+_BETWEEN = re.compile(rb"\}\s*,\s*\{")
+_CLOSING = re.compile(rb"\}\s*,?\s*\]")
+_OPENING = re.compile(rb'"traceEvents"\s*:\s*\[')
+_BOM = b"\xef\xbb\xbf"
+_TRIES = 4  # borders from the end of a piece, before each event is looked at
+_CLOSING_TRIES = 50
+_MOST_PARTS = 8  # into which one event falls where its text holds "},{"
+
+
+class NoTrace(Exception):
+    """The text is not a trace; the message says what it is instead."""
+
+
+@dataclass(slots=True)
+class Surroundings:
+    """What stands around the events: filled while they are read, complete after the last."""
+
+    header: dict[str, Any] = field(default_factory=dict)
+    is_whole: bool = False
+    unreadable: int = 0  # events that are no valid JSON
+
+
+def events_of(chunks: Iterator[bytes], around: Surroundings) -> Iterator[list[Event]]:
+    """Yield the trace's events in lists. Raises NoTrace where the text is none."""
+    is_list, text = _open(chunks, around)
+    for chunk in chunks:
+        events, text, is_end = _take(text + chunk, around, is_last=False)
+        yield events
+        if is_end:
+            _close(text + b"".join(chunks), is_list, around)
+            return
+    events, text, is_end = _take(text, around, is_last=True)
+    yield events
+    if is_end:
+        _close(text, is_list, around)
+
+
+def _open(chunks: Iterator[bytes], around: Surroundings) -> tuple[bool, bytes]:
+    """Return whether the trace is a bare list, and the text behind its opening bracket."""
+    text = next(chunks, b"").removeprefix(_BOM).lstrip()
+    if text.startswith(b"["):
+        return True, text[1:]
+    if not text.startswith(b"{"):
+        raise NoTrace("is not JSON")
+    searched = 0
+    while True:
+        for found in _OPENING.finditer(text, searched):
+            header = _object(text[: found.start()] + b'"":0}')
+            if header is not None:
+                around.header.update(header)
+                return False, text[found.end() :]
+        chunk = next(chunks, b"")
+        if not chunk:
+            raise NoTrace(_what_else(text))
+        searched = max(0, len(text) - 64)
+        text += chunk
+
+
+def _what_else(text: bytes) -> str:
+    if _object(text) is not None:
+        return "is JSON without a list of traceEvents"
+    if b'"traceEvents"' in text or b'"schemaVersion"' in text:
+        return "ends before its first event"
+    return "is not JSON"
+
+
+def _close(text: bytes, is_list: bool, around: Surroundings) -> None:
+    """Read what stands behind the events' closing bracket."""
+    text = text.strip()
+    if is_list:
+        around.is_whole = True
+        return
+    trailer = _object(b'{"":0' + text)
+    if trailer is not None:
+        around.header.update(trailer)
+    around.header.pop("", None)
+    around.is_whole = text.endswith(b"}")
+
+
+def _object(text: bytes) -> dict[str, Any] | None:
+    try:
+        found = msgspec.json.decode(repaired(text))
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _take(text: bytes, around: Surroundings, *, is_last: bool) -> tuple[list[Event], bytes, bool]:
+    """Return the events in the text, the text behind them, and whether the list ends there."""
+    if not text.strip() and is_last:
+        return [], b"", False
+    if text.lstrip().startswith(b"]"):
+        return [], text.lstrip()[1:], True
+    found = _as_list(text, is_last)
+    if found is None:
+        text = repaired(text)
+        found = _as_list(text, is_last)
+    return found or _one_by_one(text, around, is_last=is_last)
+
+
+def _as_list(text: bytes, is_last: bool) -> tuple[list[Event], bytes, bool] | None:
+    if is_last:
+        return _to_closing(text) or _to_border(text)
+    return _to_border(text) or _to_closing(text)
+
+
+def _to_border(text: bytes) -> tuple[list[Event], bytes, bool] | None:
+    """Take events up to the last border between two."""
+    view = memoryview(text)
+    for start, end in islice(_borders_backwards(text), _TRIES):
+        events = decode(view[:start])
+        if events is not None:
+            return events, text[end:], False
+    return None
+
+
+def _borders_backwards(text: bytes) -> Iterator[tuple[int, int]]:
+    place = len(text)
+    while (place := text.rfind(b"}", 0, place)) >= 0:
+        found = _BETWEEN.match(text, place)
+        if found is not None:
+            yield place + 1, found.end() - 1
+
+
+def _to_closing(text: bytes) -> tuple[list[Event], bytes, bool] | None:
+    """Take events up to the bracket that closes the list."""
+    view = memoryview(text)
+    for found in islice(_CLOSING.finditer(text), _CLOSING_TRIES):
+        events = decode(view[: found.start() + 1])
+        if events is not None:
+            return events, text[found.end() :], True
+    return None
+
+
+def _one_by_one(
+    text: bytes, around: Surroundings, *, is_last: bool
+) -> tuple[list[Event], bytes, bool]:
+    """Take each event that can be read, and count those that cannot."""
+    borders = [(m.start() + 1, m.end() - 1) for m in _BETWEEN.finditer(text)]
+    starts = [0, *(end for _, end in borders)]
+    ends = [*(start for start, _ in borders), len(text)]
+    events: list[Event] = []
+    i = 0
+    while i < len(starts):
+        for j in range(i, min(i + _MOST_PARTS, len(starts))):
+            event, closed_at = _one(text[starts[i] : ends[j]])
+            if event is not None:
+                events.append(event)
+                if closed_at is not None:
+                    return events, text[starts[i] + closed_at :], True
+                i = j + 1
+                break
+        else:
+            if len(starts) - i <= _MOST_PARTS and not is_last:
+                return events, text[starts[i] :], False
+            if not (is_last and i == len(starts) - 1):  # the last one is not damaged but cut
+                around.unreadable += 1
+            i += 1
+    return events, b"", False
+
+
+def _one(text: bytes) -> tuple[Event | None, int | None]:
+    """Return the event that the text is, or begins with before the list's closing bracket."""
+    event = decode_loosely(text)
+    if event is not None:
+        return event, None
+    for found in islice(_CLOSING.finditer(text), _CLOSING_TRIES):
+        event = decode_loosely(text[: found.start() + 1])
+        if event is not None:
+            return event, found.end()
+    return None, None
