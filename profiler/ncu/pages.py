@@ -55,6 +55,18 @@ def is_header(cells: Sequence[str]) -> bool:
     return NAME in names and (is_long or any(_SEPARATOR in name for name in names))
 
 
+def has_page(lines: Sequence[str]) -> bool:
+    """Tell whether a table of ncu's begins in these lines."""
+    try:
+        return any(is_header(row) for row in csv.reader(_could_head(lines)))
+    except csv.Error:
+        return False
+
+
+def _could_head(lines: Sequence[str]) -> Iterator[str]:
+    return (line for line in lines if NAME in line or _SCRIPTED[0] in line)
+
+
 def read_page(path: Path) -> Page:
     """Read what was profiled; raise InputError where nothing was."""
     lines = [line for line in text_lines(path) if not line.startswith("==")]

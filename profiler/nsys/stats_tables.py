@@ -61,6 +61,16 @@ def read_tables(path: Path) -> tuple[StatsTable, ...]:
     return found or tuple(_tables(_columns(lines)))
 
 
+def has_table(lines: Sequence[str]) -> bool:
+    """Tell whether a summary by time begins in these lines."""
+    if not any("total time (" in line.lower() for line in lines):
+        return False
+    try:
+        return any(is_header(row) for rows in (csv.reader(lines), _columns(lines)) for row in rows)
+    except csv.Error:
+        return False
+
+
 def _first(wanted: Sequence[str], names: Sequence[str]) -> str | None:
     return next((name for name in wanted if name in names), None)
 
