@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stallscope.errors import InputError, UsageError
-from stallscope.judge import judge
+from stallscope.errors import CaptureError, InputError, UsageError
+from stallscope.judge import judge_capture
 from stallscope.named_specs import named_device, named_model
 from stallscope.options import (
     MODEL_HELP,
@@ -28,11 +29,17 @@ from stallscope.options import (
 from stallscope.output import check_output, deliver
 from stallscope.thresholds_file import read_thresholds
 
+if TYPE_CHECKING:
+    from stallscope.profiler.capture import Capture
+
+FILES_HELP = (
+    "A capture, an nsys or PyTorch trace, nsys stats, or what ncu prints; several traces: "
+    "one for each rank; - reads stdin."
+)
+
 
 def diagnose(
-    files: Annotated[
-        list[str], typer.Argument(metavar="FILE", help="A capture; - reads it from stdin.")
-    ],
+    files: Annotated[list[str], typer.Argument(metavar="FILE", help=FILES_HELP)],
     model: Annotated[str | None, typer.Option(help=MODEL_HELP)] = None,
     gpu: GpuOption = None,
     gpu_file: GpuFileOption = None,
@@ -53,8 +60,8 @@ def diagnose(
     goal: GoalOption = None,
 ) -> None:
     """Judge a recorded run. Options state facts that the file lacks, or replace what it says."""
-    if len(files) > 1:
-        raise UsageError("diagnose takes one FILE so far; run it once for each")
+    if "-" in files and len(files) > 1:
+        raise UsageError("- stands alone; name every file of several")
     destination = check_output(output, format=format, force=force, fail_on=fail_on)
     limits = read_thresholds(thresholds)
     facts = {
@@ -67,16 +74,19 @@ def diagnose(
         "concurrency": concurrency,
     }
     known = {name: value for name, value in facts.items() if value is not None}
-    with local(files[0]) as path:
-        diagnosis = judge(path, thresholds=limits, goal=goal, name=files[0], facts=known)
+    with local(files) as paths:
+        from stallscope.profiler.reading import read_inputs
+
+        capture = named(read_inputs(paths), paths, files)
+        diagnosis = judge_capture(capture, thresholds=limits, goal=goal, facts=known)
     deliver(diagnosis, destination)
 
 
 @contextmanager
-def local(name: str) -> Iterator[Path]:
-    """Give a file by name, or stdin as a temporary file."""
-    if name != "-":
-        yield existing(Path(name), name)
+def local(names: Sequence[str]) -> Iterator[list[Path]]:
+    """Give files by name, or stdin as a temporary file."""
+    if list(names) != ["-"]:
+        yield [Path(name) for name in names]
         return
     import shutil
     import tempfile
@@ -85,15 +95,19 @@ def local(name: str) -> Iterator[Path]:
         path = Path(folder) / "stdin"
         with path.open("wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file)
-        yield existing(path, "stdin")
+        try:
+            yield [path]
+        except (InputError, CaptureError) as error:
+            raise type(error)(str(error).replace(str(path), "stdin")) from error
 
 
-def existing(path: Path, name: str) -> Path:
-    """Return the path of a capture, or say what is there instead."""
-    from stallscope.file_kind import kind_of
-    from stallscope.profiler.capture_file import is_capture
+def named(capture: Capture, paths: Sequence[Path], names: Sequence[str]) -> Capture:
+    """Name sources as the user does. A capture that names no source is the source itself."""
+    from stallscope.profiler.capture import Source
 
-    kind = kind_of(path)
-    if not is_capture(path):
-        raise InputError(f"{name}: {kind}; diagnose reads captures that stallscope wrote so far")
-    return path
+    if not capture.sources:
+        return replace(capture, sources=(Source(0, "stallscope", names[0], "monotonic", 0, 0),))
+    given = {str(path): name for path, name in zip(paths, names, strict=True)}
+    return replace(
+        capture, sources=tuple(s._replace(path=given.get(s.path, s.path)) for s in capture.sources)
+    )

@@ -10,6 +10,7 @@ from stallscope import __version__
 if TYPE_CHECKING:
     from stallscope.analyzers.result import Diagnosis
     from stallscope.analyzers.thresholds import Thresholds
+    from stallscope.profiler.capture import Capture
     from stallscope.profiler.spec import Subject
 
 NOT_RECORDED = {"num_devices": 1}  # what a subject says of a fact that nobody stated
@@ -30,7 +31,6 @@ def judge(
     """
     from dataclasses import replace
 
-    from stallscope.analyzers.diagnose import diagnose
     from stallscope.profiler.capture import Source
     from stallscope.profiler.capture_file import read_capture
 
@@ -38,6 +38,21 @@ def judge(
     if not capture.sources:
         itself = Source(0, "stallscope", name or str(path), "monotonic", 0, 0)
         capture = replace(capture, sources=(itself,))
+    return judge_capture(capture, thresholds=thresholds, goal=goal, facts=facts)
+
+
+def judge_capture(
+    capture: Capture,
+    *,
+    thresholds: Thresholds,
+    goal: str | None,
+    facts: dict[str, Any] | None = None,
+) -> Diagnosis:
+    """Diagnose a capture. `facts` are Subject fields that replace the recorded ones."""
+    from dataclasses import replace
+
+    from stallscope.analyzers.diagnose import diagnose
+
     recorded = capture.subject
     capture = replace(capture, subject=replace(recorded, **(facts or {})))
     diagnosis = diagnose(capture, thresholds=thresholds, goal=goal, version=__version__)

@@ -9,6 +9,11 @@ from stallscope.analyzers.quantities import (
     observe,
 )
 from stallscope.analyzers.step.limit import Decision
+from stallscope.analyzers.step.lone_kernels import (
+    from_kernel_profiles,
+    may_wait_for_host,
+    too_short_to_tell,
+)
 from stallscope.analyzers.step.trace import trace_busy
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.analyzers.words import percent
@@ -63,16 +68,22 @@ def _from_kernel_classes(capture: Capture, t: Thresholds) -> Decision | None:
     vector = sum(k.busy_ns for k in capture.kernels if k.kernel_class in MATRIX_VECTOR) / total
     if matrix >= t.kernel_class_share:
         reason = f"{percent(matrix)} of kernel time is matrix-matrix GEMM"
-        return _decision("compute", matrix, 0.4, reason, 0.6)
+        return _by_class(capture, "compute", matrix, reason)
     if vector >= t.kernel_class_share:
         reason = f"{percent(vector)} of kernel time is GEMV and elementwise"
-        return _decision("bandwidth", vector, 0.4, reason, 0.6)
+        return _by_class(capture, "bandwidth", vector, reason)
     return None
+
+
+def _by_class(capture: Capture, bottleneck: str, share: float, reason: str) -> Decision:
+    if may_wait_for_host(capture):
+        return too_short_to_tell(capture, bottleneck, reason)
+    return _decision(bottleneck, share, 0.4, reason, 0.6)
 
 
 def limit_without_budget(capture: Capture, t: Thresholds, missing: str) -> Decision:
     """Decide from counters and kernel classes; else undetermined, ending with what to type."""
-    for decide in (_from_idle, _from_counters, _from_kernel_classes):
+    for decide in (_from_idle, from_kernel_profiles, _from_counters, _from_kernel_classes):
         decision = decide(capture, t)
         if decision is not None:
             return decision

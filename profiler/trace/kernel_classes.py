@@ -38,12 +38,13 @@ _TABLE = (
         r"|batch_?(decode|prefill)|single_?(decode|prefill)|paged_?kv|kv_?cache|and_cache"
         r"|kv_?indices|store_?kv|set_?kv|mmha|mqa_logits|\bmla|_mla_|mla_(decode|prefill|sparse)"
         r"|topk_transform|merge_states|page_indices|persistent_?variable_?length"
-        r"|selective_(scan|state)|delta_rule|chunk_(scan|state|fwd|cumsum|local)|wkv\d?_",
+        r"|selective_(scan|state)|delta_rule|chunk_(scan|state|fwd|cumsum|local)|wkv\d?_|kernel_mha|xqa|gated_delta"
+        r"|\bkda_|_fwd_(grouped_)?kernel(_stage\d)?$|flash_?decode",
     ),
     (
         "moe",
         r"moe|expert|topk_?gating|grouped_?topk|routing|dynbatch|group(ed)?_?gemm|grouped_mm"
-        r"|groupproblemshape|m_?grouped|mm_ids_helper|swiglu_with_mask|ep_(scatter|gather)",
+        r"|groupproblemshape|m_?grouped|mm_ids_helper|expand_?input_?rows|compute_?strides_?tma|ep_(scatter|gather)",
     ),
     (
         "sampling",

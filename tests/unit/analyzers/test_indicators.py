@@ -14,8 +14,13 @@ from stallscope.profiler.spec import DeviceSpec, Subject
 MISSING = "the model is not known (add --model PRESET or config.json)"
 
 
-def kernel(kind: str, busy: int, exposed: int | None = None) -> KernelSummary:
-    return KernelSummary("gpu0", 0, "decode", kind, kind, 1, busy, exposed)
+MS = 1_000_000
+
+
+def kernel(kind: str, busy: int, exposed: int | None = None, launches: int = 1) -> KernelSummary:
+    """Kernels that ran for `busy` ms in all."""
+    exposed_ns = None if exposed is None else exposed * MS
+    return KernelSummary("gpu0", 0, "decode", kind, kind, launches, busy * MS, exposed_ns)
 
 
 def limit(*kernels: KernelSummary, device: DeviceSpec | None = None, **samples: float) -> Decision:

@@ -56,7 +56,7 @@ REFUSALS = {
     "two loads": (["run", *SMALL, "--rate", "1", "--concurrency", "1"], 2, "rate"),
     "int8": (["run", *SMALL, "--dtype", "int8"], 2, "int8"),
     "no file": (["diagnose"], 2, "Missing argument 'FILE'"),
-    "two files": (["diagnose", "a", "b"], 2, "one FILE so far"),
+    "stdin and a file": (["diagnose", "-", "a"], 2, "- stands alone"),
     "missing file": (["diagnose", "none.sqlite"], 1, "none.sqlite: No such file"),
     "folder": (["diagnose", "."], 1, "is a folder"),
     "text file": (["diagnose", "old.md"], 1, "old.md: a text file; diagnose reads captures"),

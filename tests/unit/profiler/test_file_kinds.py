@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from stallscope.errors import InputError
-from stallscope.file_kind import kind_of
+from stallscope.profiler.file_kinds import kind_of
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,99 @@
+"""Read whatever a run was recorded with: the one way in for files."""
+
+# mypy: disable-error-code="import-not-found"
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stallscope.errors import InputError
+from stallscope.profiler.capture import Capture
+from stallscope.profiler.file_kinds import TRACES, InputKind, input_kind, kind_of
+
+if TYPE_CHECKING:
+    from stallscope.profiler.trace.timeline import Trace
+
+READ = (
+    "diagnose reads captures of stallscope, nsys reports (.nsys-rep), their SQLite exports and "
+    "nsys stats, traces of the PyTorch profiler, and what ncu prints"
+)
+
+
+def read_input(path: Path) -> Capture:
+    """Read one file of any kind that InputKind lists, told by its content.
+
+    Raises InputError or CaptureError in one line for anything else, or what is damaged.
+    """
+    return read_inputs([path])
+
+
+def read_inputs(paths: Sequence[Path]) -> Capture:
+    """Read one file, or several traces as the ranks of one run."""
+    kinds = [_known_kind(path) for path in paths]
+    if all(kind in TRACES for kind in kinds):
+        from stallscope.profiler.trace.to_capture import capture_of
+
+        return capture_of(_traces(paths, kinds))
+    if len(paths) == 1:
+        return _read_other(paths[0], kinds[0])
+    path, kind = next((p, k) for p, k in zip(paths, kinds, strict=True) if k not in TRACES)
+    raise InputError(
+        f"{path}: is {kind}; several files are read together only where each is the trace of a "
+        "rank: give this one alone"
+    )
+
+
+def _known_kind(path: Path) -> InputKind:
+    kind = input_kind(path)
+    if kind is None:
+        raise InputError(f"{path}: {kind_of(path)}; {READ}")
+    return kind
+
+
+def _read_other(path: Path, kind: InputKind) -> Capture:
+    """Read what is no trace of a timeline."""
+    if kind is InputKind.NSYS_STATS:
+        from stallscope.profiler.nsys.stats_csv import read_nsys_stats
+
+        return read_nsys_stats(path)
+    if kind is InputKind.NCU_PAGE:
+        from stallscope.profiler.ncu.reader import read_ncu_csv
+
+        return read_ncu_csv(path)
+    if kind is InputKind.NCU_REPORT:
+        from stallscope.profiler.ncu.report_file import read_ncu_report
+
+        return read_ncu_report(path)
+    from stallscope.profiler.capture_file import read_capture
+
+    return read_capture(path)
+
+
+def _traces(paths: Sequence[Path], kinds: Sequence[InputKind]) -> list[Trace]:
+    """Read traces, in order; the exports of several ranks, often large, beside each other."""
+    if len(paths) > 1 and all(kind is InputKind.NSYS_SQLITE for kind in kinds):
+        from stallscope.profiler.nsys.sqlite_reader import read_nsys_many
+
+        return list(read_nsys_many(paths))
+    return [read_trace(path, kind) for path, kind in zip(paths, kinds, strict=True)]
+
+
+def read_trace(path: Path, kind: InputKind) -> Trace:
+    """Read one trace of a kind in TRACES; an nsys report goes through the installed nsys."""
+    if kind is InputKind.KINETO:
+        from stallscope.profiler.kineto.reader import read_kineto
+
+        trace: Trace = read_kineto(path)
+        return trace
+    from stallscope.profiler.nsys.sqlite_reader import read_nsys_sqlite
+
+    if kind is InputKind.NSYS_SQLITE:
+        trace = read_nsys_sqlite(path)
+        return trace
+    from stallscope.profiler.nsys.export import exported
+
+    with exported(path) as database:
+        trace = read_nsys_sqlite(database)
+        return replace(trace, path=str(path))

@@ -1,0 +1,137 @@
+"""Whatever a file is called, its content says how it is read; what nothing reads is one line."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from stallscope.errors import CaptureError, InputError
+from stallscope.profiler.capture_file import is_capture
+from stallscope.profiler.file_kinds import InputKind, input_kind
+from stallscope.profiler.reading import read_input, read_inputs
+from stallscope.profiler.recorder import Recorder
+
+NCU = (
+    '==PROF== Connected to process 7\n"ID","Kernel Name","Device","Metric Name","Metric Unit",'
+    '"Metric Value"\n"0","gemv2T_kernel_val","0","Duration","us","4.00"\n'
+)
+STATS = "Time (%),Total Time (ns),Instances,Avg (ns),Name\n100.0,4000,2,2000.0,rms_norm_f32\n"
+STATS_TEXT = (
+    " Time (%)  Total Time (ns)  Instances  Name        \n"
+    " --------  ---------------  ---------  ------------\n"
+    "    100.0            4,000          2  rms_norm_f32\n"
+)
+TRACE = json.dumps({"schemaVersion": 1, "deviceProperties": [], "traceEvents": []})
+BARE = '[{"ph": "X", "cat": "kernel", "name": "k", "ts": 1, "dur": 1}]'
+REPORT = b"NVIDIA Tegra Profiler Report 2025@6@1@190-256136895201v0.\n\x0b"
+CONTENTS = {
+    InputKind.NCU_PAGE: [
+        NCU.encode(),
+        NCU.encode("utf-16"),
+        b"step 1, loss 2\n" * 1000 + NCU.encode(),
+        b"kernel_id,section,metric_name,value\nk1,SpeedOfLight,Duration,6.75\n",
+    ],
+    InputKind.NSYS_STATS: [STATS.encode(), b"Processing [a.sqlite]...\n" + STATS_TEXT.encode()],
+    InputKind.KINETO: [
+        TRACE.encode(),
+        b"\xef\xbb\xbf" + TRACE.encode(),
+        gzip.compress(TRACE.encode()),
+        gzip.compress(TRACE.encode() * 100_000)[:2000],  # cut
+        BARE.encode(),
+        b'{"traceEvents": [',
+    ],
+    InputKind.NSYS_REPORT: [REPORT],
+    InputKind.NCU_REPORT: [b"NVR\0\x10\0\0\0"],
+    None: [
+        b"",
+        b"old\n",
+        b'{"model": "llama"}',
+        b"[1, 2, 3]",
+        gzip.compress(b"some text"),
+        gzip.compress(STATS.encode()),
+        b"\xff\xd8\xff\xe0\0\x10JFIF\0\x01\x01\0\0\x01" + bytes(range(256)) * 20,
+        b'Name,"Total Time (ns)\0\n',
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "content"), [(kind, content) for kind, some in CONTENTS.items() for content in some]
+)
+def test_content_tells_the_kind(tmp_path: Path, kind: InputKind | None, content: bytes) -> None:
+    file = tmp_path / "run.sqlite"  # a name that lies
+    file.write_bytes(content)
+    assert input_kind(file) == kind
+
+
+def database(path: Path, table: str) -> None:
+    db = sqlite3.connect(path)
+    db.execute(f"CREATE TABLE {table} (id INTEGER, value TEXT)")
+    db.executemany(f"INSERT INTO {table} VALUES (?, ?)", [(i, "x" * 50) for i in range(500)])
+    db.commit()
+    db.close()
+
+
+def test_databases_are_told_by_their_tables(tmp_path: Path) -> None:
+    own, nsys, other = (tmp_path / name for name in ("own.json", "nsys.csv", "other.sqlite"))
+    Recorder(own).close()
+    database(nsys, "StringIds")
+    database(other, "Customers")
+    assert is_capture(own)
+    assert [input_kind(p) for p in (own, nsys, other)] == [
+        InputKind.CAPTURE,
+        InputKind.NSYS_SQLITE,
+        None,
+    ]
+    # Cut in half, and with a first page that SQLite does not read: still an nsys export.
+    whole = nsys.read_bytes()
+    nsys.write_bytes(whole[: len(whole) // 2])
+    assert input_kind(nsys) is InputKind.NSYS_SQLITE
+    nsys.write_bytes(whole[:100] + b"\x07" + whole[101:])
+    assert input_kind(nsys) is InputKind.NSYS_SQLITE
+
+
+def test_each_kind_without_a_timeline_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "run"
+    for content, kind, busy_ns in ((NCU, "ncu", 4000), (STATS, "nsys stats", 4000)):
+        file.write_text(content)
+        capture = read_input(file)
+        assert [(s.kind, s.path) for s in capture.sources] == [(kind, str(file))]
+        assert [k.busy_ns for k in capture.kernels] == [busy_ns]
+    file.unlink()
+    Recorder(file).close()
+    assert "ended" in read_input(file).meta
+
+
+@pytest.mark.parametrize("content", CONTENTS[None])
+def test_the_rest_is_refused_in_one_line(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "photo.nsys-rep"
+    file.write_bytes(content)
+    with pytest.raises(InputError) as caught:
+        read_input(file)
+    said = str(caught.value)
+    assert said.startswith(f"{file}: a")
+    assert "; diagnose reads captures of stallscope, nsys reports" in said
+    assert "\n" not in said
+
+
+def test_several_files_must_be_traces(tmp_path: Path) -> None:
+    ncu, trace = tmp_path / "a", tmp_path / "b"
+    ncu.write_text(NCU)
+    trace.write_text(TRACE)
+    with pytest.raises(InputError) as caught:
+        read_inputs([trace, ncu])
+    assert str(caught.value).startswith(f"{ncu}: is a page of ncu; several files are read together")
+
+
+def test_a_damaged_capture_keeps_its_own_refusal(tmp_path: Path) -> None:
+    file = tmp_path / "run"
+    Recorder(file).close()
+    whole = file.read_bytes()
+    file.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(CaptureError, match="damaged or truncated"):
+        read_input(file)
