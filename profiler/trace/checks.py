@@ -51,7 +51,7 @@ def checks(
         )
     if window is not None:
         for part in window.left_out:
-            yield Check(f"The figures leave out {part}: start-up or shut-down, not work.")
+            yield Check(f"The figures leave out {part}.")
     if trace.facts.get("with_stack"):
         yield Check(
             "Python stacks were recorded, which slows the host several times over: time that "
