@@ -261,6 +261,9 @@ MANY = [(i * 10, i * 10 + 8, GEMV) for i in range(20)]
 def test_too_little_to_say() -> None:
     assert blocked_as(trace(names=NAMES, kernels=kernels(*MANY[:19]))) == ["undetermined"]
     assert blocked_as(trace(names=NAMES, kernels=kernels(*MANY))) == []
+    long = [(i * 500, i * 500 + 400, GEMM) for i in range(3)]
+    assert blocked_as(trace(names=NAMES, kernels=kernels(*long[:2]))) == ["undetermined"]
+    assert blocked_as(trace(names=NAMES, kernels=kernels(*long))) == []
 
 
 def test_no_kernel() -> None:
