@@ -33,7 +33,7 @@ def _undetermined(decision: Decision, trace: str) -> str:
 _ALONE = {
     "capacity": "Memory capacity limits this run",
     "telemetry": "The telemetry cannot be believed",
-    "profiler": "The profiler itself disturbed the run",
+    "profiler": "What was recorded cannot answer",
 }
 _SERVED = {
     **_ALONE,

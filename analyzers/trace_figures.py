@@ -15,6 +15,7 @@ TRACE_MEASURES: dict[str, tuple[str, str]] = {
     "kernel_rate": ("1/s", "kernels a second of the traced window, on each device"),
     "kernel_length_mean": ("s", "mean kernel duration"),
     "kernels_in_graphs": ("fraction", "of kernels, launched by a CUDA graph"),
+    "idle_in_queued": ("fraction", "of the traced window, idle with work launched already"),
     "idle_in_launch": ("fraction", "of the traced window, idle while the host launched"),
     "idle_in_copy": ("fraction", "of the traced window, idle while the host asked for copies"),
     "idle_in_alloc": ("fraction", "of the traced window, idle while the host asked for memory"),

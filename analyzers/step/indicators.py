@@ -14,7 +14,7 @@ from stallscope.analyzers.step.lone_kernels import (
     may_wait_for_host,
     too_short_to_tell,
 )
-from stallscope.analyzers.step.trace import trace_busy
+from stallscope.analyzers.step.trace import queued_share, trace_busy
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.analyzers.words import percent
 from stallscope.profiler.capture import Capture
@@ -32,9 +32,11 @@ def _decision(bottleneck: str, share: float, quality: float, reason: str, cap: f
 def _from_idle(capture: Capture, t: Thresholds) -> Decision | None:
     """A trace whose steady window is mostly idle: the host, unless exposed copies fill it."""
     busy = trace_busy(capture)
-    if busy is None or 1.0 - busy <= t.kernel_idle:
+    if busy is None:
         return None
-    idle = 1.0 - busy
+    idle = 1.0 - busy - queued_share(capture)
+    if idle <= t.kernel_idle:
+        return None
     exposed = sum(k.exposed_ns or 0 for k in capture.kernels if k.kernel_class in MOVING)
     total = sum(k.busy_ns for k in capture.kernels)
     window_ns = total / busy if busy else 0.0

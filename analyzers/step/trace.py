@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from stallscope.analyzers.event_fields import number, whole_events
 from stallscope.analyzers.quantities import Quantity, observe
 from stallscope.analyzers.step.budget import StepCost
 from stallscope.profiler.capture import Capture
@@ -28,6 +29,20 @@ def trace_busy(capture: Capture) -> float | None:
     """Return the share of the traced window in which a kernel ran; None without a trace."""
     found = observe(capture, "gpu_busy", TRACE_BUSY)
     return found[0].value if found else None
+
+
+def queued_share(capture: Capture) -> float:
+    """Return the share of the traced window in which the device idled with work launched already.
+
+    That is the device's own latency, so it is no time that the host kept it waiting.
+    """
+    shares = [
+        value
+        for event in whole_events(capture, "trace_figure")
+        if event.data["name"] == "idle_in_queued" and (value := number(event, "value")) is not None
+    ]
+    devices = len({k.device for k in capture.kernels}) or 1
+    return math.fsum(shares) / devices
 
 
 def _window_s(capture: Capture, busy: float) -> float:
@@ -56,7 +71,8 @@ def _traced(capture: Capture, busy: float, window_s: float, phase: str | None) -
     communication = _exposed_share(capture, "communication", window_s, phase)
     copies = _exposed_share(capture, "copy", window_s, phase)
     # A copy is no kernel: while one is exposed the device idles, but does not wait for the host.
-    return Traced(max(0.0, 1.0 - busy - (copies or 0.0)), communication, copies)
+    idle = 1.0 - busy - (copies or 0.0) - queued_share(capture)
+    return Traced(max(0.0, idle), communication, copies)
 
 
 def trace_shares(capture: Capture, costs: Sequence[StepCost]) -> Mapping[str, Traced]:

@@ -12,8 +12,11 @@ from stallscope.profiler.trace.phases import MarkedStep
 from stallscope.profiler.trace.steady import Window
 from stallscope.profiler.trace.timeline import CallKind, Trace
 
+# A trace with fewer kernels than the first and less work than the second holds no step; fewer than
+# the third are no sequence at all.
 LEAST_KERNELS = 20
-LEAST_BUSY_NS = 100_000
+LEAST_BUSY_NS = 1_000_000
+FEWEST_KERNELS = 3
 CAPTURING_BUSY = 0.05  # a trace in which graphs were captured and kernels ran for less than this
 RECORDED_BUSY = 0.05  # a host that was slowed by the profiler, where a trace is busy for less
 
@@ -43,7 +46,7 @@ def checks(
             "Trace again once the server answers requests.",
             "profiler",
         )
-    elif kernels < LEAST_KERNELS or busy.total_ns < LEAST_BUSY_NS:
+    elif kernels < FEWEST_KERNELS or (kernels < LEAST_KERNELS and busy.total_ns < LEAST_BUSY_NS):
         yield Check(
             f"The trace holds {kernels} kernels, {busy.total_ns / 1e3:.0f} µs in all: too little "
             "to say what limits anything. Trace at least a few steps.",
@@ -51,7 +54,7 @@ def checks(
         )
     if window is not None:
         for part in window.left_out:
-            yield Check(f"The figures leave out {part}: start-up or shut-down, not work.")
+            yield Check(f"The figures leave out {part}.")
     if trace.facts.get("with_stack"):
         yield Check(
             "Python stacks were recorded, which slows the host several times over: time that "

@@ -9,6 +9,7 @@ import numpy as np
 
 from stallscope.profiler.trace.intervals import Union, fresh_ns, union
 from stallscope.profiler.trace.phases import Joined
+from stallscope.profiler.trace.queued import queued
 from stallscope.profiler.trace.timeline import Ints, SmallInts, Trace
 
 
@@ -17,7 +18,8 @@ class DeviceWork:
     """Rows of a device in order of start, the step of each (−1: none), and when it was busy.
 
     `fresh_ns` is the time that a row adds to what began before it: rows that run at once count
-    once. `kernels` is when a kernel ran, `busy` when a kernel, copy or memset did.
+    once. `kernels` is when a kernel ran, `busy` when a kernel, copy or memset did, `queued` when
+    none did although the next one was launched already.
     """
 
     end_ns: Ints
@@ -25,36 +27,40 @@ class DeviceWork:
     fresh_ns: Ints
     kernels: Union
     busy: Union
+    queued: Union
 
 
 def device_work(trace: Trace, device: int, of_kernels: Joined, of_copies: Joined) -> DeviceWork:
     """Collect one device's rows."""
     kernels, copies = trace.kernels, trace.copies
-    start, end, step = kernels.start_ns, kernels.end_ns, of_kernels.step
+    start, end, launch = kernels.start_ns, kernels.end_ns, kernels.launch_ns
+    step = of_kernels.step
     if len(trace.devices) > 1:
         here = kernels.device == device
-        start, end, step = start[here], end[here], step[here]
+        start, end, launch, step = start[here], end[here], launch[here], step[here]
     ran = union(start, end)
     there = copies.device == device
     if there.any():
         start = np.concatenate((start, copies.start_ns[there]))
         end = np.concatenate((end, copies.end_ns[there]))
+        launch = np.concatenate((launch, copies.launch_ns[there]))
         step = np.concatenate((step, of_copies.step[there]))
         busy = union(start, end)
     else:
         busy = ran
     if np.any(start[1:] < start[:-1]):
         order = np.argsort(start, kind="stable")
-        start, end, step = start[order], end[order], step[order]
-    return DeviceWork(end, step, fresh_ns(start, end), ran, busy)
+        start, end, launch, step = start[order], end[order], launch[order], step[order]
+    waiting = queued(busy, start, launch, trace.calls)
+    return DeviceWork(end, step, fresh_ns(start, end), ran, busy, waiting)
 
 
-def busy_at_all(devices: Sequence[DeviceWork]) -> Union:
-    """Return when any of the devices was busy."""
-    if len(devices) == 1:
-        return devices[0].busy
+def at_any(of_devices: Sequence[Union]) -> Union:
+    """Return the time that any of the unions holds."""
+    if len(of_devices) == 1:
+        return of_devices[0]
     none = np.empty(0, dtype=np.int64)
     return union(
-        np.concatenate([none, *(device.busy.start_ns for device in devices)]),
-        np.concatenate([none, *(device.busy.end_ns for device in devices)]),
+        np.concatenate([none, *(one.start_ns for one in of_devices)]),
+        np.concatenate([none, *(one.end_ns for one in of_devices)]),
     )

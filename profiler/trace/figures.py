@@ -50,7 +50,7 @@ def device_figures(
     ]
     found = [
         *_launches(trace, rows, window),
-        *_gap_shares(trace, rows, idle, window),
+        *_gap_shares(trace, rows, idle, work.queued, window),
         *_copied(trace, rows),
         *_phase_busy(busy, steps),
         *_phase_metrics(trace, index, steps),
@@ -81,7 +81,7 @@ def _launches(trace: Trace, rows: DeviceRows, window: Window) -> Iterator[dict[s
 
 
 def _gap_shares(
-    trace: Trace, rows: DeviceRows, idle: Union, window: Window
+    trace: Trace, rows: DeviceRows, idle: Union, queued: Union, window: Window
 ) -> Iterator[dict[str, object]]:
     if not rows.kernels.any() or not idle.total_ns:
         return
@@ -89,7 +89,7 @@ def _gap_shares(
     threads = np.flatnonzero(seen[1:]).astype(np.int32)
     if not len(threads) or not (len(trace.calls) or len(trace.operators)):
         return  # nothing of the host was traced, so nothing can be said of it
-    for cause, time_ns in gap_causes(trace, idle, threads).items():
+    for cause, time_ns in gap_causes(trace, idle, queued, threads).items():
         if time_ns:
             yield _figure(
                 f"idle_in_{cause}",

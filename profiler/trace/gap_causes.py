@@ -12,7 +12,7 @@ from stallscope.profiler.trace.timeline import CallKind, Calls, Ints, Ranges, Sm
 # In order of precedence: what is under way on any launching thread explains a gap before what comes
 # later in this list. A launch under way is what ends the gap; an operator of the framework encloses
 # the calls it makes, so it comes after them.
-CAUSES = ("launch", "copy", "alloc", "capture", "sync", "wait", "operator", "unseen")
+CAUSES = ("queued", "launch", "copy", "alloc", "capture", "sync", "wait", "operator", "unseen")
 _KINDS = {
     "launch": (CallKind.LAUNCH, CallKind.GRAPH_LAUNCH),
     "copy": (CallKind.COPY,),
@@ -22,16 +22,20 @@ _KINDS = {
 }
 
 
-def gap_causes(trace: Trace, idle: Union, threads: SmallInts) -> Mapping[str, int]:
+def gap_causes(trace: Trace, idle: Union, queued: Union, threads: SmallInts) -> Mapping[str, int]:
     """Share out the idle time of a device over CAUSES, nanoseconds each; they sum to its total.
 
-    `threads` are those that launch onto the device: what others do does not keep it waiting.
+    While the next work is `queued` it is not the host that keeps the device waiting. `threads` are
+    those that launch onto the device: what others do does not keep it waiting.
     """
     starts: Ints = np.empty(0, dtype=np.int64)
     ends = starts
     explained_ns = 0
     causes: dict[str, int] = {}
-    for cause, (more_starts, more_ends) in _activities(trace, threads):
+    for cause, (more_starts, more_ends) in (
+        ("queued", (queued.start_ns, queued.end_ns)),
+        *_activities(trace, threads),
+    ):
         causes[cause] = 0
         if len(more_starts):
             starts, ends = np.concatenate((starts, more_starts)), np.concatenate((ends, more_ends))

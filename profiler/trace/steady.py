@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stallscope.profiler.trace.intervals import Union, gaps
+from stallscope.profiler.trace.intervals import Union, gaps, overlap_ns
 from stallscope.profiler.trace.phases import MarkedStep
 
 # A silence this long, beside which next to nothing ran, is not part of the work that follows or
@@ -15,6 +15,7 @@ from stallscope.profiler.trace.phases import MarkedStep
 LEAST_SILENCE_NS = 20_000_000
 MOST_OUTSIDE = 0.05  # of the kernel time, on the silence's far side
 LEAST_SHARE = 0.20  # of the trace, that the silence takes
+MOSTLY_QUEUED = 0.90  # of a silence, in which work was launched already
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +31,16 @@ class Window:
         return self.end_ns - self.start_ns
 
 
-def steady_window(busy: Union, steps: Sequence[MarkedStep]) -> Window | None:
+def steady_window(busy: Union, queued: Union, steps: Sequence[MarkedStep]) -> Window | None:
     """Return the window of the marked steps without warm-up, else that of the kernels.
 
-    `busy` is when any device worked. Steps may end before their last kernel does, so the window
-    reaches to the end of what was busy then. None where nothing ran.
+    `busy` is when any device worked, `queued` when none did although work was launched. Steps may
+    end before their last kernel does, so the window reaches to the end of what was busy then. None
+    where nothing ran.
     """
     counted = [s for s in steps if not s.mark.warmup]
     if counted:
-        return _of_steps(busy, counted)
+        return _without_old_queue(_of_steps(busy, counted), busy, queued)
     return _of_kernels(busy) if len(busy) else None
 
 
@@ -49,24 +51,44 @@ def _of_steps(busy: Union, steps: Sequence[MarkedStep]) -> Window:
     return Window(start_ns, end_ns)
 
 
+def _without_old_queue(window: Window, busy: Union, queued: Union) -> Window:
+    """Leave out a gap before nearly all kernels in which the device had work queued.
+
+    A trace that begins in the middle of things shows what was launched, not what was still running
+    from before.
+    """
+    silences = gaps(busy, window.start_ns, window.end_ns)
+    lengths = silences.end_ns - silences.start_ns
+    for place in np.flatnonzero(lengths >= LEAST_SILENCE_NS).tolist():
+        start_ns, end_ns = int(silences.start_ns[place]), int(silences.end_ns[place])
+        if _share_before(busy, start_ns) > MOST_OUTSIDE:
+            return window
+        silence = Union(silences.start_ns[place : place + 1], silences.end_ns[place : place + 1])
+        if overlap_ns(silence, queued) >= MOSTLY_QUEUED * (end_ns - start_ns):
+            said = (
+                f"a gap of {(end_ns - start_ns) / 1e9:.2f} s before the first kernels, in which "
+                "the device still had work that the trace does not show"
+            )
+            return Window(end_ns, window.end_ns, (said,))
+    return window
+
+
 def _of_kernels(busy: Union) -> Window:
     start_ns, end_ns = int(busy.start_ns[0]), int(busy.end_ns[-1])
     silences = gaps(busy, start_ns, end_ns)
+    lengths = silences.end_ns - silences.start_ns
     least_ns = max(LEAST_SILENCE_NS, LEAST_SHARE * (end_ns - start_ns))
     left_out: list[str] = []
-    for silence_start, silence_end in zip(
-        silences.start_ns.tolist(), silences.end_ns.tolist(), strict=True
-    ):
-        if silence_end - silence_start < least_ns:
-            continue
+    for place in np.flatnonzero(lengths >= least_ns).tolist():
+        silence_start, silence_end = int(silences.start_ns[place]), int(silences.end_ns[place])
         before = _share_before(busy, silence_start)
         length = f"{(silence_end - silence_start) / 1e9:.2f} s"
         if before <= MOST_OUTSIDE:
             start_ns = silence_end
-            left_out.append(f"a gap of {length} after the first kernels")
+            left_out.append(f"a gap of {length} after the first kernels: start-up, not work")
         elif before >= 1.0 - MOST_OUTSIDE:
             end_ns = min(end_ns, silence_start)
-            left_out.append(f"a gap of {length} before the last kernels")
+            left_out.append(f"a gap of {length} before the last kernels: shut-down, not work")
     return Window(start_ns, end_ns, tuple(left_out))
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from stallscope.profiler.capture import Step
 from stallscope.profiler.trace.device_work import DeviceWork
+from stallscope.profiler.trace.intervals import covered_ns
 from stallscope.profiler.trace.phases import MarkedStep
 from stallscope.profiler.trace.timeline import UNKNOWN, Ints, SmallInts
 
@@ -19,28 +20,45 @@ def step_rows(
 
     A step whose kernels outlast its mark (the engine launches and goes on) ends with its last
     kernel, and the one behind it begins no sooner than that. `device_ns` is the time in which a
-    kernel or copy of the step ran, on the busiest of its devices; `host_ns` the rest. Where nothing
-    on a device belongs to the step both are unknown. A mark that does not say how many requests or
+    kernel or copy of the step ran, on the busiest of its devices; `host_ns` is the rest but for the
+    time in which a device had work queued. Where nothing on a device belongs to the step both are
+    unknown. A mark that does not say how many requests or
     tokens it holds stands for one of each, and what it reads is unknown.
     """
     device_ns, last_ns = _device_time(len(steps), devices)
-    rows: list[Step] = []
+    starts, ends = _spans(steps, last_ns)
+    device_ns = np.minimum(device_ns, ends - starts)
+    queued_ns = np.zeros(len(steps), dtype=np.int64)
+    for device in devices:
+        np.maximum(queued_ns, covered_ns(device.queued, starts, ends), out=queued_ns)
+    host_ns = np.maximum(0, ends - starts - device_ns - queued_ns)
+    spans = zip(starts.tolist(), ends.tolist(), strict=True)
+    times = zip(device_ns.tolist(), host_ns.tolist(), strict=True)
+    return tuple(
+        _row(step, first_id + index, rank, span, None if time[0] == UNKNOWN else time)
+        for index, (step, span, time) in enumerate(zip(steps, spans, times, strict=True))
+    )
+
+
+def _spans(steps: Sequence[MarkedStep], last_ns: Ints) -> tuple[Ints, Ints]:
+    starts, ends = [], []
     reached_ns = None
-    for index, step in enumerate(steps):
-        end_ns = max(step.end_ns, int(last_ns[index]))
-        start_ns = step.start_ns
+    for step, last in zip(steps, last_ns.tolist(), strict=True):
+        start_ns, end_ns = step.start_ns, max(step.end_ns, last)
         if reached_ns is not None and start_ns < reached_ns < end_ns:
             start_ns = reached_ns
         reached_ns = end_ns
-        busy_ns = (
-            None if device_ns[index] == UNKNOWN else min(int(device_ns[index]), end_ns - start_ns)
-        )
-        rows.append(_row(step, first_id + index, rank, start_ns, end_ns, busy_ns))
-    return tuple(rows)
+        starts.append(start_ns)
+        ends.append(end_ns)
+    return np.array(starts, dtype=np.int64), np.array(ends, dtype=np.int64)
 
 
 def _row(
-    step: MarkedStep, number: int, rank: int, start_ns: int, end_ns: int, busy_ns: int | None
+    step: MarkedStep,
+    number: int,
+    rank: int,
+    span: tuple[int, int],
+    times: tuple[int, int] | None,
 ) -> Step:
     mark = step.mark
     prefills, decodes = mark.phase in ("prefill", "mixed"), mark.phase in ("decode", "mixed")
@@ -50,10 +68,10 @@ def _row(
     return Step(
         id=number,
         rank=rank,
-        start_ns=start_ns,
-        end_ns=end_ns,
-        device_ns=busy_ns,
-        host_ns=None if busy_ns is None else end_ns - start_ns - busy_ns,
+        start_ns=span[0],
+        end_ns=span[1],
+        device_ns=None if times is None else times[0],
+        host_ns=None if times is None else times[1],
         phase=mark.phase,
         warmup=mark.warmup,
         prefill_requests=prefill_requests,

@@ -12,7 +12,7 @@ from stallscope.profiler.capture import Capture, DeviceSample, Event, KernelSumm
 from stallscope.profiler.known_devices import known_device
 from stallscope.profiler.spec import Subject
 from stallscope.profiler.trace.checks import Check, checks
-from stallscope.profiler.trace.device_work import busy_at_all, device_work
+from stallscope.profiler.trace.device_work import at_any, device_work
 from stallscope.profiler.trace.figures import device_figures
 from stallscope.profiler.trace.kernel_classes import kernel_class
 from stallscope.profiler.trace.kernel_rows import DeviceRows, Mask, Phased, kernel_rows
@@ -99,8 +99,8 @@ def _reduce(trace: Trace, rank: int, *, first_id: int, alone: bool) -> _Reduced:
     devices = [
         device_work(trace, index, of_kernels, of_copies) for index in range(len(trace.devices))
     ]
-    busy = busy_at_all(devices)
-    window = steady_window(busy, marked)
+    busy = at_any([device.busy for device in devices])
+    window = steady_window(busy, at_any([device.queued for device in devices]), marked)
     steps = step_rows(marked, devices, rank=rank, first_id=first_id)
     t_ns = window.start_ns if window is not None else 0
     found = _joined_events(of_kernels, rank, t_ns) if marked else []

@@ -221,17 +221,23 @@ def test_gaps_between_work_on_both_sides_are_idleness() -> None:
 
 
 def test_why_the_device_idled() -> None:
-    """Idle from 10 to 40 and 50 to 60: a launch to 15, a sync to 25, then nothing seen."""
+    """Idle from 10 to 40 and 50 to 60."""
     idle = trace(
         names=NAMES,
-        kernels=kernels((0, 10, GEMV, 0, 0), (40, 50, GEMV, 12, 0), (60, 100, GEMV, 12, 0)),
-        calls=calls((12, 15, CallKind.LAUNCH, 0), (14, 25, CallKind.SYNC, 0)),
+        kernels=kernels((0, 10, GEMV, 0, 0), (40, 50, GEMV, 36, 0), (60, 100, GEMV, 55, 0)),
+        calls=calls(
+            (12, 15, CallKind.ALLOC, 0),
+            (14, 25, CallKind.SYNC, 0),
+            (36, 38, CallKind.LAUNCH, 0),
+            (55, 60, CallKind.LAUNCH, 0),
+        ),
     )
-    found = figures(capture_of([idle]), "idle_in_")
-    assert found == {
-        "idle_in_launch": pytest.approx(0.03),
+    assert figures(capture_of([idle]), "idle_in_") == {
+        "idle_in_alloc": pytest.approx(0.03),
         "idle_in_sync": pytest.approx(0.10),
-        "idle_in_unseen": pytest.approx(0.27),
+        "idle_in_launch": pytest.approx(0.02 + 0.05),
+        "idle_in_queued": pytest.approx(0.02),
+        "idle_in_unseen": pytest.approx(0.18),
     }
 
 
@@ -255,6 +261,9 @@ MANY = [(i * 10, i * 10 + 8, GEMV) for i in range(20)]
 def test_too_little_to_say() -> None:
     assert blocked_as(trace(names=NAMES, kernels=kernels(*MANY[:19]))) == ["undetermined"]
     assert blocked_as(trace(names=NAMES, kernels=kernels(*MANY))) == []
+    long = [(i * 500, i * 500 + 400, GEMM) for i in range(3)]
+    assert blocked_as(trace(names=NAMES, kernels=kernels(*long[:2]))) == ["undetermined"]
+    assert blocked_as(trace(names=NAMES, kernels=kernels(*long))) == []
 
 
 def test_no_kernel() -> None:
@@ -306,3 +315,47 @@ def test_missing_ranks_are_named() -> None:
 def test_no_trace_is_refused() -> None:
     with pytest.raises(ValueError, match="no trace"):
         capture_of([])
+
+
+def test_a_gap_with_work_queued_is_not_the_hosts() -> None:
+    """The host launched all three at once, calls of 2 µs each; the third one waits for nothing."""
+    ahead = trace(
+        names=NAMES,
+        texts=TEXTS,
+        marks=ranges((0, 110, DECODE)),
+        kernels=kernels((10, 40, GEMV, 0, 0), (60, 80, GEMV, 2, 0), (100, 110, GEMV, 85, 0)),
+        calls=calls(
+            (0, 2, CallKind.LAUNCH, 0), (2, 4, CallKind.LAUNCH, 0), (85, 88, CallKind.LAUNCH, 0)
+        ),
+    )
+    found = figures(capture_of([ahead]), "idle_in_")
+    # Idle: 0 to 10, 40 to 60, 80 to 100. From 40 to 60 and from 88 to 100 the next was launched.
+    assert found == {
+        "idle_in_queued": pytest.approx(32 / 110),
+        "idle_in_launch": pytest.approx((2 + 2 + 3) / 110),
+        "idle_in_unseen": pytest.approx((6 + 5) / 110),
+    }
+    (step,) = capture_of([ahead]).steps
+    assert times(step) == (0, 110, 60, 110 - 60 - 32)
+
+
+def test_a_trace_that_begins_in_the_middle_of_things() -> None:
+    """The step's kernels were launched at once and began 463 ms later: what ran is not shown."""
+    rows = [(463_000 + i * 10, 463_009 + i * 10, GEMV, 20 + i, 0) for i in range(50)]
+    late = trace(
+        names=NAMES,
+        texts=TEXTS,
+        marks=ranges((10, 463_500, DECODE, 0, 32)),
+        kernels=kernels((0, 4, GEMM), *rows),
+        calls=calls(*((20 + i, 21 + i, CallKind.LAUNCH, 0) for i in range(50))),
+    )
+    capture = capture_of([late])
+    assert busy_share(capture) == pytest.approx(450 / 500)
+    (said,) = sentences(late)
+    assert said.startswith("The figures leave out a gap of 0.46 s before the first kernels")
+    waited = dataclasses.replace(
+        late, kernels=kernels((0, 4, GEMM), *((*row[:3], row[0] - 5, 0) for row in rows))
+    )
+    # Launched just before they ran: the host was late, and the gap is the step's.
+    assert busy_share(capture_of([waited])) == pytest.approx(450 / 463_490, rel=1e-3)
+    assert sentences(waited) == []
