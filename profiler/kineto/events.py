@@ -46,7 +46,6 @@ class Event(msgspec.Struct, gc=False):
 
 NO_ARGS = Args()
 _EVENTS = msgspec.json.Decoder(list[Event])
-_ANYTHING = msgspec.json.Decoder()
 # What C++ prints for infinities and what is not a number is no JSON.
 _NO_NUMBER = re.compile(rb":\s*[-+]?(?:inf(?:inity)?|nan)(?=\s*[,}\]])", re.IGNORECASE)
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
@@ -60,14 +59,13 @@ def decode(text: bytes | memoryview) -> list[Event] | None:
         return None
 
 
-def decode_loosely(text: bytes) -> Event | None:
-    """Decode one event whose fields have types that Event does not foresee; None if no object."""
-    try:
-        found = _ANYTHING.decode(text)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
-        return None
+def event_from(found: object) -> Event:
+    """Return the event that a decoded value says, whatever types its fields have.
+
+    Raises ValueError where the value is no object.
+    """
     if not isinstance(found, dict):
-        return None
+        raise ValueError("an event is an object")
     args = found.get("args")
     return Event(
         ph=_text(found.get("ph")) or "",

@@ -16,15 +16,13 @@ from typing import Any
 
 import msgspec
 
-from stallscope.profiler.kineto.events import Event, decode, decode_loosely, repaired
+from stallscope.profiler.kineto.damage import BETWEEN, CLOSING, Taken, end_of_characters, one_by_one
+from stallscope.profiler.kineto.events import Event, decode, repaired
 
-_BETWEEN = re.compile(rb"\}\s*,\s*\{")
-_CLOSING = re.compile(rb"\}\s*,?\s*\]")
 _OPENING = re.compile(rb'"traceEvents"\s*:\s*\[')
 _BOM = b"\xef\xbb\xbf"
 _TRIES = 4  # borders from the end of a piece, before each event is looked at
 _CLOSING_TRIES = 50
-_MOST_PARTS = 8  # into which one event falls where its text holds "},{"
 
 
 class NoTrace(Exception):
@@ -53,6 +51,8 @@ def events_of(chunks: Iterator[bytes], around: Surroundings) -> Iterator[list[Ev
     yield events
     if is_end:
         _close(text, is_list, around)
+        return
+    yield one_by_one(text, is_last=True)[0][0]  # the file may be cut right behind one
 
 
 def _open(chunks: Iterator[bytes], around: Surroundings) -> tuple[bool, bytes]:
@@ -105,26 +105,33 @@ def _object(text: bytes) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _take(text: bytes, around: Surroundings, *, is_last: bool) -> tuple[list[Event], bytes, bool]:
+def _take(text: bytes, around: Surroundings, *, is_last: bool) -> Taken:
     """Return the events in the text, the text behind them, and whether the list ends there."""
-    if not text.strip() and is_last:
+    text = text.lstrip(b" \t\r\n,")
+    if not text:
         return [], b"", False
-    if text.lstrip().startswith(b"]"):
-        return [], text.lstrip()[1:], True
+    if text.startswith(b"]"):
+        return [], text[1:], True
     found = _as_list(text, is_last)
+    if found is not None:
+        return found
+    end = end_of_characters(text)
+    whole = repaired(text[:end])
+    found = _as_list(whole, is_last)
     if found is None:
-        text = repaired(text)
-        found = _as_list(text, is_last)
-    return found or _one_by_one(text, around, is_last=is_last)
+        found, unreadable = one_by_one(whole, is_last=is_last)
+        around.unreadable += unreadable
+    events, rest, is_end = found
+    return events, rest + text[end:], is_end
 
 
-def _as_list(text: bytes, is_last: bool) -> tuple[list[Event], bytes, bool] | None:
+def _as_list(text: bytes, is_last: bool) -> Taken | None:
     if is_last:
         return _to_closing(text) or _to_border(text)
     return _to_border(text) or _to_closing(text)
 
 
-def _to_border(text: bytes) -> tuple[list[Event], bytes, bool] | None:
+def _to_border(text: bytes) -> Taken | None:
     """Take events up to the last border between two."""
     view = memoryview(text)
     for start, end in islice(_borders_backwards(text), _TRIES):
@@ -137,55 +144,16 @@ def _to_border(text: bytes) -> tuple[list[Event], bytes, bool] | None:
 def _borders_backwards(text: bytes) -> Iterator[tuple[int, int]]:
     place = len(text)
     while (place := text.rfind(b"}", 0, place)) >= 0:
-        found = _BETWEEN.match(text, place)
+        found = BETWEEN.match(text, place)
         if found is not None:
             yield place + 1, found.end() - 1
 
 
-def _to_closing(text: bytes) -> tuple[list[Event], bytes, bool] | None:
+def _to_closing(text: bytes) -> Taken | None:
     """Take events up to the bracket that closes the list."""
     view = memoryview(text)
-    for found in islice(_CLOSING.finditer(text), _CLOSING_TRIES):
+    for found in islice(CLOSING.finditer(text), _CLOSING_TRIES):
         events = decode(view[: found.start() + 1])
         if events is not None:
             return events, text[found.end() :], True
     return None
-
-
-def _one_by_one(
-    text: bytes, around: Surroundings, *, is_last: bool
-) -> tuple[list[Event], bytes, bool]:
-    """Take each event that can be read, and count those that cannot."""
-    borders = [(m.start() + 1, m.end() - 1) for m in _BETWEEN.finditer(text)]
-    starts = [0, *(end for _, end in borders)]
-    ends = [*(start for start, _ in borders), len(text)]
-    events: list[Event] = []
-    i = 0
-    while i < len(starts):
-        for j in range(i, min(i + _MOST_PARTS, len(starts))):
-            event, closed_at = _one(text[starts[i] : ends[j]])
-            if event is not None:
-                events.append(event)
-                if closed_at is not None:
-                    return events, text[starts[i] + closed_at :], True
-                i = j + 1
-                break
-        else:
-            if len(starts) - i <= _MOST_PARTS and not is_last:
-                return events, text[starts[i] :], False
-            if not (is_last and i == len(starts) - 1):  # the last one is not damaged but cut
-                around.unreadable += 1
-            i += 1
-    return events, b"", False
-
-
-def _one(text: bytes) -> tuple[Event | None, int | None]:
-    """Return the event that the text is, or begins with before the list's closing bracket."""
-    event = decode_loosely(text)
-    if event is not None:
-        return event, None
-    for found in islice(_CLOSING.finditer(text), _CLOSING_TRIES):
-        event = decode_loosely(text[: found.start() + 1])
-        if event is not None:
-            return event, found.end()
-    return None, None

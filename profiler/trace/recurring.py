@@ -2,18 +2,19 @@
 
 A loop launches some kernels once per pass. Such an anchor cuts the sequence of names into
 segments; where most of them are alike in length and in the kernels they hold, they are the steps.
-A kernel that comes once per layer cuts too, but leaves what lies around the layers over; a kernel
-that comes every sixteenth pass explains no more than the pass does. So the anchor that explains
-most wins, and of equal ones the one with most repeats. Random sequences have no such anchor.
+A kernel that comes once per layer cuts too, but a layer neither looks tokens up nor picks them; a
+kernel that comes every sixteenth pass explains no more than the pass does. So the anchor that
+explains most wins, and of equal ones the one with most repeats. Random sequences have none.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
 
-from stallscope.profiler.trace.timeline import UNKNOWN, Bytes, Ints, Kernels, SmallInts
+from stallscope.profiler.trace.timeline import UNKNOWN, Ints, Kernels, SmallInts
 
 LEAST_REPEATS = 5
 LEAST_COVERAGE = 0.60  # of the kernels, in segments that are alike
@@ -25,6 +26,12 @@ _MOST_MERGED = 3  # passes in one segment, where the anchor went missing between
 _MOST_KERNELS = 100_000  # looked at to choose the anchor
 _MOST_ANCHORS = 24
 _MOST_CELLS = 20_000_000
+# Tokens are looked up and picked once per pass. Without such a kernel a stretch may be a layer.
+_ONCE_PER_PASS = re.compile(
+    r"argmax|multinomial|(?<!up)(?<!down)sampling|indexSelect|get_rows"
+    r"|(?<!rotary)(?<!rotary_)(?<!rope_)embedding",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +62,7 @@ class Cut:
     starts: Ints
     ends: Ints
     is_alike: np.ndarray
+    typical: SmallInts  # names that most segments hold
     length: int
     coverage: float
 
@@ -62,30 +70,32 @@ class Cut:
 def recurring_steps(kernels: Kernels, names: tuple[str, ...]) -> Recurring | None:
     """Find recurring steps on the device with most kernels; None where too little recurs.
 
-    Fewer than 5 repeats, or under 60 % of the kernels in them, is too little. Which phase a step
-    is in is not known.
+    Fewer than 5 repeats, or under 60 % of the kernels in them, is too little; so are stretches in
+    which no kernel looks tokens up or picks them, for those may be layers of a single pass. Which
+    phase a step is in is not known.
     """
     if len(kernels) < LEAST_REPEATS * LEAST_LENGTH:
         return None
     device = int(np.bincount(np.maximum(kernels.device, 0)).argmax())
     rows = np.flatnonzero(kernels.device == device)
     rows = rows[_in_order(kernels, rows)]
-    cut = best_cut(kernels.name[rows])
+    of_passes = [i for i, name in enumerate(names) if _ONCE_PER_PASS.search(name)]
+    cut = best_cut(kernels.name[rows], np.array(of_passes, dtype=np.int32))
     if cut is None:
         return None
     start_ns, end_ns = kernels.start_ns[rows], kernels.end_ns[rows]
     first, last = _rotated(cut, start_ns, end_ns)
-    starts = np.minimum.reduceat(start_ns, _edges(first, last))[::2]
-    ends = np.maximum.reduceat(end_ns, _edges(first, last))[::2]
+    edges = np.stack((first, last), axis=1).reshape(-1)
+    edges = edges[edges < len(rows)]  # the last stretch may end with the rows
     return Recurring(
-        starts,
-        ends,
+        np.minimum.reduceat(start_ns, edges)[::2],
+        np.maximum.reduceat(end_ns, edges)[::2],
         device,
         cut.anchor,
         cut.length,
         cut.coverage,
-        f"{names[cut.anchor]} comes once in {len(starts)} alike stretches of about {cut.length} "
-        f"kernels, which hold {cut.coverage:.0%} of all",
+        f"{names[cut.anchor]} comes once in {len(first)} alike stretches of about {cut.length} "
+        f"kernels; stretches of this kind hold {cut.coverage:.0%} of all",
     )
 
 
@@ -97,11 +107,18 @@ def _in_order(kernels: Kernels, rows: Ints) -> Ints:
     return np.lexsort((start_ns, launch_ns))
 
 
-def best_cut(sequence: SmallInts) -> Cut | None:
-    """Cut a sequence of names by the anchor that explains most of it; None where none does."""
+def best_cut(sequence: SmallInts, of_passes: SmallInts) -> Cut | None:
+    """Cut a sequence of names by the anchor that explains most of it; None where none does.
+
+    The typical segment must hold a name out of `of_passes`.
+    """
     looked_at = sequence[:_MOST_KERNELS]
     cuts = [cut_by(looked_at, anchor) for anchor in _anchors(looked_at)]
-    found = [cut for cut in cuts if cut is not None and is_enough(cut)]
+    found = [
+        cut
+        for cut in cuts
+        if cut is not None and is_enough(cut) and np.isin(cut.typical, of_passes).any()
+    ]
     if not found:
         return None
     most = max(cut.coverage for cut in found)
@@ -159,7 +176,8 @@ def cut_by(sequence: SmallInts, anchor: int) -> Cut | None:
     held = np.minimum(counts, passes[:, None] * typical).sum(axis=1)
     alike = near & (2 * held >= ALIKE * (lengths + passes * typical.sum()))
     coverage = float(lengths[alike].sum() / len(sequence))
-    return Cut(anchor, starts, ends, alike & (passes == 1), length, coverage)
+    held_by_most = present[typical >= 1]
+    return Cut(anchor, starts, ends, alike & (passes == 1), held_by_most, length, coverage)
 
 
 def _rotated(cut: Cut, start_ns: Ints, end_ns: Ints) -> tuple[Ints, Ints]:
@@ -177,11 +195,5 @@ def _rotated(cut: Cut, start_ns: Ints, end_ns: Ints) -> tuple[Ints, Ints]:
     shift = int(np.median(pauses, axis=0).argmax())
     if shift == 0:
         return first, last
-    fits = last + shift <= len(start_ns)
-    return first[fits] + shift, last[fits] + shift
-
-
-def _edges(first: Ints, last: Ints) -> Ints:
-    """Interleave for reduceat: every second stretch is a step; the last may end with the data."""
-    edges = np.stack((first, last), axis=1).reshape(-1)
-    return edges
+    goes_on = np.isin(last, first)
+    return first[goes_on] + shift, last[goes_on] + shift
