@@ -1,0 +1,106 @@
+"""The real captures of labels.csv, each judged by the command line as its owner would."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+import os
+import shlex
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from stallscope.app import call
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = Path(os.environ.get("STALLSCOPE_CORPUS", ROOT.parent / "shared" / "corpus"))
+GROUPS = ("nsys", "nsys_stats", "ncu", "torch")
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A file, the options its owner gives, whether it must load, and the classes that agree."""
+
+    file: str
+    given: tuple[str, ...]
+    loads: str
+    accept: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What `stallscope diagnose` made of a file; `verdict` is None where it refused it."""
+
+    code: int
+    said: str
+    verdict: str | None
+    confidence: float | None
+    sentence: str
+
+
+def labels(groups: Iterable[str] = GROUPS) -> list[Label]:
+    """Return the labels of some folders; none where the corpus is not there."""
+    path = FOLDER / "labels.csv"
+    if not path.is_file():
+        return []
+    with path.open(encoding="utf-8") as file:
+        return [
+            Label(
+                row["file"],
+                tuple(shlex.split(row["given"])),
+                row["loads"],
+                tuple(row["accept"].split(";")) if row["accept"] else (),
+            )
+            for row in csv.DictReader(file)
+            if row["file"].split("/")[0] in groups
+        ]
+
+
+@lru_cache(maxsize=256)
+def outcome(label: Label) -> Outcome:
+    """Diagnose a file in this process, through the command line."""
+    given = [str(FOLDER / o) if (FOLDER / o).is_file() else o for o in label.given]
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.json"
+        arguments = ["diagnose", str(FOLDER / label.file), *given, "-o", str(report)]
+        with (
+            contextlib.redirect_stderr(io.StringIO()) as err,
+            contextlib.redirect_stdout(io.StringIO()),
+        ):
+            code = call(arguments)
+        if not report.is_file():
+            return Outcome(code, err.getvalue(), None, None, "")
+        verdict = json.loads(report.read_text())["verdict"]
+    return Outcome(
+        code, err.getvalue(), verdict["class"], verdict["confidence"], verdict["sentence"]
+    )
+
+
+def expects_class(label: Label) -> bool:
+    """Tell whether a class is expected of the file."""
+    return bool(label.accept) and label.loads == "yes"
+
+
+def expects_choice(label: Label) -> bool:
+    """Tell whether the first of the accepted classes commits itself."""
+    return expects_class(label) and label.accept[0] != "undetermined"
+
+
+def agrees(label: Label) -> bool:
+    """Tell whether the verdict is one of those accepted."""
+    return outcome(label).verdict in label.accept
+
+
+def is_first(label: Label) -> bool:
+    """Tell whether the verdict is the first of those accepted."""
+    return outcome(label).verdict == label.accept[0]
+
+
+def share(hits: Iterable[bool]) -> float:
+    """Return the share of what is true."""
+    found = list(hits)
+    return sum(found) / len(found)
