@@ -1,0 +1,82 @@
+"""What an nsys export cannot say, in plain words, and what to do about it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from stallscope.profiler.nsys.database import Database
+from stallscope.profiler.nsys.kernels import GRAPH_TRACE, KERNEL, KernelRows
+from stallscope.profiler.nsys.nvtx import Nvtx
+from stallscope.profiler.trace.timeline import Finding
+
+DIAGNOSTICS = "DIAGNOSTIC_EVENT"
+# ENUM_DIAGNOSTIC_SEVERITY_LEVEL. As a warning, nsys says of each process that did nothing that
+# "not all events might have been collected", so that of warnings only plainer words count.
+_WARNING, _ERROR = 2, 3
+_LOST = re.compile(
+    r"drop|\blost\b|overflow|may be missing|might be missing|couldn.t allocate|discarded",
+    re.IGNORECASE,
+)
+_ERROR_LOST = re.compile(_LOST.pattern + r"|not all .* collected|missing", re.IGNORECASE)
+_MOST_SAID = 3
+
+
+def findings(
+    database: Database, kernels: KernelRows, nvtx: Nvtx, damaged: int
+) -> Iterator[Finding]:
+    """Yield what is wrong with the file. `damaged` rows of devices and calls were left out."""
+    yield from _kernels(database, kernels)
+    if nvtx.domains and not any(len(r) for r in (nvtx.marks, nvtx.operators)):
+        yield Finding(
+            "nvtx_lost",
+            "The program set up NVTX domains, but no range of it arrived: nsys before 2023 loses "
+            "the ranges of the Python package nvtx from version 0.2.12 on",
+            "Trace again with a newer nsys or with: pip install 'nvtx<0.2.12'.",
+        )
+    yield from _diagnostics(database)
+    if damaged:
+        rows = "1 row was" if damaged == 1 else f"{damaged:,} rows were"
+        yield Finding(
+            "damaged_rows",
+            f"{rows} left out: without a start or an end, or ending before the start",
+        )
+
+
+def _kernels(database: Database, kernels: KernelRows) -> Iterator[Finding]:
+    if kernels.whole_graphs:
+        yield Finding(
+            "graphs_whole",
+            f"CUDA graphs were traced as a whole ({kernels.whole_graphs:,} launches): what kernels "
+            "ran inside, and whether the device idled between them, is not known",
+            "Trace again with --cuda-graph-trace=node.",
+        )
+    elif KERNEL not in database.tables:
+        yield Finding(
+            "no_kernel_table",
+            "The file has no table of kernels: CUDA was not traced, or nothing ran on the device",
+            "Trace with nsys profile -t cuda,nvtx and make sure that the traced process is the one "
+            "that uses the device.",
+        )
+    elif not len(kernels.kernels) and GRAPH_TRACE not in database.tables:
+        yield Finding(
+            "no_kernels",
+            "The table of kernels is empty: nothing ran on the device while nsys recorded",
+            "Trace while requests are served.",
+        )
+
+
+def _diagnostics(database: Database) -> Iterator[Finding]:
+    """Yield what nsys itself says about data that it lost, each text once."""
+    said: dict[str, int] = {}
+    for severity, text in database.rows(DIAGNOSTICS, ("severity", "text")):
+        pattern = {_WARNING: _LOST, _ERROR: _ERROR_LOST}.get(severity)
+        if pattern is not None and pattern.search(str(text)):
+            line = " ".join(str(text).split())
+            said[line] = said.get(line, 0) + 1
+    for line in list(said)[:_MOST_SAID]:
+        yield Finding(
+            "data_dropped",
+            f"nsys says that it lost data: {line}",
+            "Trace for a shorter time, or with fewer kinds of events.",
+        )

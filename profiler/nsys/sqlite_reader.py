@@ -1,0 +1,91 @@
+"""An nsys SQLite export as a trace: any subset of its tables, of schemas from 2021 on.
+
+Tables and columns are documented in NVIDIA's "SQLite Export Schema Reference" of each version.
+"""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+
+from stallscope.errors import InputError
+from stallscope.profiler.nsys.calls import RUNTIME, read_calls
+from stallscope.profiler.nsys.copies import MEMCPY, MEMSET, read_copies
+from stallscope.profiler.nsys.database import Database, open_database
+from stallscope.profiler.nsys.device_ids import DeviceIds
+from stallscope.profiler.nsys.findings import findings
+from stallscope.profiler.nsys.gpu_metrics import METRICS, read_gpu_metrics
+from stallscope.profiler.nsys.kernels import GRAPH_TRACE, KERNEL, KernelRows, read_kernels
+from stallscope.profiler.nsys.nvtx import NVTX, read_nvtx
+from stallscope.profiler.nsys.os_calls import OSRT, joined, read_os_calls
+from stallscope.profiler.nsys.session import Session, read_session
+from stallscope.profiler.nsys.texts import Texts
+from stallscope.profiler.nsys.threads import Threads
+from stallscope.profiler.trace.timeline import Trace
+
+_OF_NSYS = (KERNEL, GRAPH_TRACE, MEMCPY, MEMSET, RUNTIME, NVTX, OSRT, METRICS)
+_OF_EXPORTS = ("META_DATA_EXPORT", "EXPORT_META_DATA", "ANALYSIS_DETAILS", "TARGET_INFO_SYSTEM_ENV")
+
+
+def is_nsys_export(database: Database) -> bool:
+    """Say whether a database has a table that nsys writes."""
+    return any(name in database.tables for name in (*_OF_NSYS, *_OF_EXPORTS))
+
+
+def read_nsys_sqlite(path: str | PathLike[str]) -> Trace:
+    """Read an export. What it cannot say is in the trace's findings.
+
+    Raises InputError, one line, where the file cannot be read, is cut or damaged, is not nsys's, or
+    holds values of wrong types.
+    """
+    path = Path(path)
+    with open_database(path) as database:
+        if not is_nsys_export(database):
+            raise InputError(
+                f"{path} is an SQLite file, but not an export of nsys; export the report with: "
+                "nsys export --type sqlite"
+            )
+        return _trace(database)
+
+
+def _trace(database: Database) -> Trace:
+    session, threads, texts = read_session(database), Threads(), Texts()
+    devices = DeviceIds(database)
+    launches = read_calls(database, threads)
+    kernels = read_kernels(database, launches, devices)
+    copies, damaged_copies = read_copies(database, launches, devices)
+    nvtx = read_nvtx(database, threads, texts)
+    waits = joined(nvtx.waits, read_os_calls(database, threads, texts))
+    series = read_gpu_metrics(database, devices)
+    damaged = launches.damaged + kernels.damaged + damaged_copies
+    return Trace(
+        kind="nsys",
+        tool=session.tool,
+        path=str(database.path),
+        devices=devices.devices(database),
+        threads=threads.labels(database),
+        names=kernels.names,
+        texts=texts.all(),
+        kernels=kernels.kernels,
+        copies=copies,
+        calls=launches.calls,
+        marks=nvtx.marks,
+        operators=nvtx.operators,
+        waits=waits,
+        series=series,
+        rank=session.rank,
+        window_ns=_window(session, kernels),
+        unix_ns=session.unix_ns,
+        traces_kernels=KERNEL in database.tables or GRAPH_TRACE in database.tables,
+        findings=tuple(findings(database, kernels, nvtx, damaged)),
+        facts={**session.facts, "nvtx_instants": nvtx.instants},
+    )
+
+
+def _window(session: Session, kernels: KernelRows) -> tuple[int, int] | None:
+    """Return the recording's window, unless kernels ran outside: then it is on another clock."""
+    window, rows = session.window_ns, kernels.kernels
+    if window is None or not len(rows):
+        return window
+    is_around = window[0] <= rows.start_ns.min() and rows.end_ns.max() <= window[1]
+    return window if is_around else None
