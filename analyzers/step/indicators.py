@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import statistics
+
 from stallscope.analyzers.quantities import (
     DRAM_THROUGHPUT,
     TENSOR_ACTIVE,
@@ -21,6 +23,11 @@ from stallscope.profiler.capture import Capture
 
 MATRIX_MATRIX = frozenset({"gemm"})
 MATRIX_VECTOR = frozenset({"gemv", "norm", "elementwise"})
+# In decode these read weights and KV cache for as many rows as there are requests. Up to this many,
+# a matrix product in 2-byte weights does at most 64 FLOP for each byte of weights; the lowest ridge
+# of the datacenter GPUs in the device table is above 100.
+FEW_ROWS = 64
+READING_IN_DECODE = frozenset({"gemm", "attention"})
 MOVING = frozenset({"communication", "copy"})
 CANDIDATES = ("bandwidth", "compute", "host")  # of a step about which nothing is known
 
@@ -66,15 +73,30 @@ def _from_kernel_classes(capture: Capture, t: Thresholds) -> Decision | None:
     total = sum(k.busy_ns for k in capture.kernels)
     if not total:
         return None
+    rows = _rows_in_decode(capture)
+    small = rows is not None and rows <= FEW_ROWS
+    reading = [k for k in capture.kernels if small and k.phase == "decode"]
+    reading = [k for k in reading if k.kernel_class in READING_IN_DECODE]
+    of_few = sum(k.busy_ns for k in reading) / total
     matrix = sum(k.busy_ns for k in capture.kernels if k.kernel_class in MATRIX_MATRIX) / total
+    matrix -= sum(k.busy_ns for k in reading if k.kernel_class in MATRIX_MATRIX) / total
     vector = sum(k.busy_ns for k in capture.kernels if k.kernel_class in MATRIX_VECTOR) / total
     if matrix >= t.kernel_class_share:
         reason = f"{percent(matrix)} of kernel time is matrix-matrix GEMM"
         return _by_class(capture, "compute", matrix, reason)
-    if vector >= t.kernel_class_share:
-        reason = f"{percent(vector)} of kernel time is GEMV and elementwise"
-        return _by_class(capture, "bandwidth", vector, reason)
+    if vector + of_few >= t.kernel_class_share:
+        reason = f"{percent(vector + of_few)} of kernel time is GEMV and elementwise"
+        if of_few:
+            reason += f", or decode of {rows:.0f} rows a step, which reads weights and KV cache"
+        return _by_class(capture, "bandwidth", vector + of_few, reason)
     return None
+
+
+def _rows_in_decode(capture: Capture) -> float | None:
+    """Return the mean rows of a decode step, where every one says how many it has."""
+    rows = [s.logit_rows for s in capture.steps if s.phase == "decode" and not s.warmup]
+    known = [count for count in rows if count is not None]
+    return statistics.fmean(known) if known and len(known) == len(rows) else None
 
 
 def _by_class(capture: Capture, bottleneck: str, share: float, reason: str) -> Decision:

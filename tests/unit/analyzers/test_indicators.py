@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from step_rows import step
 
 from stallscope.analyzers.step.indicators import limit_without_budget
 from stallscope.analyzers.step.limit import Decision
@@ -108,3 +109,27 @@ def test_a_run_on_the_cpu_is_not_judged_by_a_gpu() -> None:
     cpu = DeviceSpec("cpu", {"fp32": 1e11}, None, 1e10, is_cpu=True)
     assert limit(device=cpu, gpm_tensor_util=0.9).bottleneck == "undetermined"
     assert limit(device=load_device("h100-sxm"), gpm_tensor_util=0.9).bottleneck == "compute"
+
+
+def in_decode(rows: int | None, *kernels: KernelSummary) -> Decision:
+    """Kernels of decode steps that say they have `rows` rows."""
+    steps = tuple(step(i, i + 1, decode_requests=rows or 1, logit_rows=rows) for i in range(3))
+    return limit_without_budget(Capture(steps=steps, kernels=kernels), Thresholds(), MISSING)
+
+
+def test_matrix_products_of_few_rows_read_weights() -> None:
+    """64 rows in two bytes: 64 FLOP a byte, under every ridge of the table; 65 are left open."""
+    few = in_decode(64, kernel("gemm", 61), kernel("other", 39))
+    assert few.bottleneck == "bandwidth"
+    assert "decode of 64 rows a step" in few.reason
+    assert in_decode(64, kernel("gemm", 59), kernel("other", 41)).bottleneck == "undetermined"
+    assert in_decode(64, kernel("attention", 61), kernel("other", 39)).bottleneck == "bandwidth"
+    many = in_decode(65, kernel("gemm", 61), kernel("other", 39))
+    assert many.bottleneck == "compute"
+    assert in_decode(None, kernel("gemm", 61), kernel("other", 39)).bottleneck == "compute"
+
+
+def test_every_datacenter_gpu_has_its_ridge_above_few_rows() -> None:
+    for name in ("t4", "a10", "l4", "l40s", "a100-sxm4-40gb", "h100-sxm", "h200-sxm", "b200"):
+        device = load_device(name)
+        assert device.peak_flops["fp16"] / device.memory_bytes_per_s > 100
