@@ -12,6 +12,7 @@ from stallscope.profiler.evidence import Measure
 
 # name → (unit, meaning); the causes of idle time are those of profiler.trace.gap_causes.
 TRACE_MEASURES: dict[str, tuple[str, str]] = {
+    "trace_window": ("s", "time that the trace's figures are of"),
     "kernel_rate": ("1/s", "kernels a second of the traced window, on each device"),
     "kernel_length_mean": ("s", "mean kernel duration"),
     "kernels_in_graphs": ("fraction", "of kernels, launched by a CUDA graph"),
@@ -48,6 +49,15 @@ def trace_measures(capture: Capture) -> tuple[Measure, ...]:
         )
         for name in TRACE_MEASURES
         if name in values
+    )
+
+
+def trace_figures(capture: Capture, name: str, phase: str | None = None) -> tuple[float, ...]:
+    """Return one figure of each device, of the whole window or of one phase's steps."""
+    return tuple(
+        value
+        for event, found, value in _figures(capture)
+        if found == name and event.data.get("phase") == phase
     )
 
 

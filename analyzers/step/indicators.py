@@ -16,7 +16,7 @@ from stallscope.analyzers.step.lone_kernels import (
     may_wait_for_host,
     too_short_to_tell,
 )
-from stallscope.analyzers.step.trace import queued_share, trace_busy
+from stallscope.analyzers.step.trace import queued_share, trace_busy, window_s
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.analyzers.words import percent
 from stallscope.profiler.capture import Capture
@@ -45,9 +45,8 @@ def _from_idle(capture: Capture, t: Thresholds) -> Decision | None:
     if idle <= t.kernel_idle:
         return None
     exposed = sum(k.exposed_ns or 0 for k in capture.kernels if k.kernel_class in MOVING)
-    total = sum(k.busy_ns for k in capture.kernels)
-    window_ns = total / busy if busy else 0.0
-    if window_ns and exposed / window_ns > idle / 2:
+    length_ns = window_s(capture, busy) * 1e9
+    if length_ns and exposed / length_ns > idle / 2:
         reason = "exposed copies and communication fill the time in which no kernel computes"
         return _decision("interconnect", idle, 0.7, reason, 0.8)
     reason = f"the device idles {percent(idle)} of the steady window"

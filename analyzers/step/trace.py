@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from stallscope.analyzers.event_fields import number, whole_events
 from stallscope.analyzers.quantities import Quantity, observe
 from stallscope.analyzers.step.budget import StepCost
+from stallscope.analyzers.trace_figures import trace_figures
 from stallscope.profiler.capture import Capture
 
 TRACE_BUSY = Quantity(("trace_kernel_busy",))  # union of kernel intervals over the traced window
@@ -31,22 +32,20 @@ def trace_busy(capture: Capture) -> float | None:
     return found[0].value if found else None
 
 
-def queued_share(capture: Capture) -> float:
+def queued_share(capture: Capture, phase: str | None = None) -> float:
     """Return the share of the traced window in which the device idled with work launched already.
 
-    That is the device's own latency, so it is no time that the host kept it waiting.
+    That is the device's own latency, so it is no time that the host kept it waiting. 0 where the
+    trace does not say.
     """
-    shares = [
-        value
-        for event in whole_events(capture, "trace_figure")
-        if event.data["name"] == "idle_in_queued" and (value := number(event, "value")) is not None
-    ]
-    devices = len({k.device for k in capture.kernels}) or 1
-    return math.fsum(shares) / devices
+    return statistics.fmean(trace_figures(capture, "idle_in_queued", phase) or (0.0,))
 
 
-def _window_s(capture: Capture, busy: float) -> float:
-    """Return the traced time, summed over devices."""
+def window_s(capture: Capture, busy: float) -> float:
+    """Return the traced time, summed over devices: as stated, else from the kernels' time."""
+    stated = trace_figures(capture, "trace_window")
+    if stated:
+        return math.fsum(stated)
     return _kernels_s(capture, None) / busy if busy else 0.0
 
 
@@ -55,31 +54,32 @@ def _kernels_s(capture: Capture, phase: str | None) -> float:
 
 
 def _exposed_share(
-    capture: Capture, kernel_class: str, window_s: float, phase: str | None
+    capture: Capture, kernel_class: str, length_s: float, phase: str | None
 ) -> float | None:
     rows = [k for k in capture.kernels if k.kernel_class == kernel_class]
-    if not window_s or any(k.exposed_ns is None for k in rows):
+    if not length_s or any(k.exposed_ns is None for k in rows):
         return None
     if not rows and kernel_class == "communication":
         return None  # kernels of the links go by many names
     exposed = math.fsum(k.exposed_ns or 0 for k in rows if phase in (None, k.phase))
-    return exposed * 1e-9 / window_s
+    return exposed * 1e-9 / length_s
 
 
-def _traced(capture: Capture, busy: float, window_s: float, phase: str | None) -> Traced:
+def _traced(capture: Capture, busy: float, length_s: float, phase: str | None) -> Traced:
     """Take the shares of a window: one phase's, or with None that of the whole trace."""
-    communication = _exposed_share(capture, "communication", window_s, phase)
-    copies = _exposed_share(capture, "copy", window_s, phase)
+    communication = _exposed_share(capture, "communication", length_s, phase)
+    copies = _exposed_share(capture, "copy", length_s, phase)
     # A copy is no kernel: while one is exposed the device idles, but does not wait for the host.
-    idle = 1.0 - busy - (copies or 0.0) - queued_share(capture)
+    idle = 1.0 - busy - (copies or 0.0) - queued_share(capture, phase)
     return Traced(max(0.0, idle), communication, copies)
 
 
 def trace_shares(capture: Capture, costs: Sequence[StepCost]) -> Mapping[str, Traced]:
     """Return what the trace says of each phase; empty without a trace.
 
-    A trace of the same steps splits its busy time over phases as it splits its kernels; one of
-    other or fewer steps only has a mean.
+    A reader that saw the timeline says how busy each phase was. Else a trace of the same steps
+    splits its busy time over phases as it splits its kernels; one of other or fewer steps only has
+    a mean.
     """
     busy = trace_busy(capture)
     if busy is None:
@@ -89,12 +89,16 @@ def trace_shares(capture: Capture, costs: Sequence[StepCost]) -> Mapping[str, Tr
     times: dict[str, float] = {}
     for c in costs:
         times[c.step.phase] = times.get(c.step.phase, 0.0) + c.time_s * per_second
-    window_s, steps_s = _window_s(capture, busy), math.fsum(times.values())
+    own = {phase: trace_figures(capture, "trace_kernel_busy", phase) for phase in times}
+    if times and all(own.values()):
+        means = {phase: statistics.fmean(figures) for phase, figures in own.items()}
+        return {p: _traced(capture, means[p], s, p) for p, s in times.items()}
+    traced_s, steps_s = window_s(capture, busy), math.fsum(times.values())
     is_whole = (
         steps_s > 0 and {k.phase for k in capture.kernels} == set(times) and all(times.values())
     )
-    if not is_whole or abs(window_s - steps_s) > _COVERS * steps_s:
-        return dict.fromkeys(times, _traced(capture, busy, window_s, None))
+    if not is_whole or abs(traced_s - steps_s) > _COVERS * steps_s:
+        return dict.fromkeys(times, _traced(capture, busy, traced_s, None))
     # Kernels that overlap are busy once: the union is this much of their sum.
     once = busy * steps_s / _kernels_s(capture, None)
     shares = {p: min(1.0, once * _kernels_s(capture, p) / s) for p, s in times.items()}

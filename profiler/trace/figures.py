@@ -52,7 +52,7 @@ def device_figures(
         *_launches(trace, rows, window),
         *_gap_shares(trace, rows, idle, work.queued, window),
         *_copied(trace, rows),
-        *_phase_busy(busy, steps),
+        *_phase_busy(work, steps),
         *_phase_metrics(trace, index, steps),
     ]
     events = (
@@ -74,6 +74,7 @@ def _launches(trace: Trace, rows: DeviceRows, window: Window) -> Iterator[dict[s
     lengths = (kernels.end_ns - kernels.start_ns)[rows.kernels]
     yield _figure("kernel_rate", count / window.length_ns * 1e9, "1/s", "kernels ÷ traced window")
     yield _figure("kernel_length_mean", float(lengths.mean()) * 1e-9, "s", "mean kernel duration")
+    yield _figure("trace_window", window.length_ns * 1e-9, "s", "from the first step to the last")
     in_graphs = int(np.count_nonzero(kernels.graph[rows.kernels] >= 0))
     yield _figure(
         "kernels_in_graphs", in_graphs / count, "fraction", "kernels that a CUDA graph launched"
@@ -134,14 +135,18 @@ def _busy_samples(busy: Union, label: str, window: Window) -> Iterator[DeviceSam
         yield DeviceSample(t_ns, label, "trace_kernel_busy", min(1.0, share), "fraction")
 
 
-def _phase_busy(busy: Union, steps: Sequence[Step]) -> Iterator[dict[str, object]]:
-    """Give the share of each phase's steps in which a kernel ran."""
-    for phase in PHASES:
+def _phase_busy(work: DeviceWork, steps: Sequence[Step]) -> Iterator[dict[str, object]]:
+    """Give the share of each phase's steps in which a kernel ran, and in which one was queued."""
+    for phase in sorted({s.phase for s in steps if not s.warmup}):
         spans = _alone(phase, steps)
-        if len(spans) and len(busy):
-            share = overlap_ns(busy, spans) / spans.total_ns
+        if len(spans) and len(work.kernels):
+            busy = overlap_ns(work.kernels, spans) / spans.total_ns
             source = f"time with a kernel ÷ time of {phase} steps"
-            yield _figure("trace_kernel_busy", share, "fraction", source, phase=phase)
+            yield _figure("trace_kernel_busy", busy, "fraction", source, phase=phase)
+            waiting = overlap_ns(work.queued, spans) / spans.total_ns
+            source = f"time with work queued and none running ÷ time of {phase} steps"
+            if waiting:
+                yield _figure("idle_in_queued", waiting, "fraction", source, phase=phase)
 
 
 def _metric_samples(trace: Trace, index: int, label: str, window: Window) -> Iterator[DeviceSample]:

@@ -9,6 +9,8 @@ from capture_builders import MS, ON_GPU, decodes
 
 from stallscope.analyzers.diagnose import diagnose
 from stallscope.analyzers.phase_counters import phase_measures
+from stallscope.analyzers.step.budget import StepCost
+from stallscope.analyzers.step.trace import trace_shares
 from stallscope.analyzers.trace_figures import trace_measures
 from stallscope.analyzers.trace_ranks import straggler_notes
 from stallscope.profiler.capture import Capture, DeviceSample, Event, KernelSummary
@@ -86,3 +88,49 @@ def test_the_rank_that_computes_longest_is_named_past_five_per_cent() -> None:
     assert straggler_notes(ranks(10, 10, 10.4, 10)) == ()
     assert straggler_notes(ranks(10)) == ()
     assert straggler_notes(ranks(0, 0)) == ()
+
+
+def test_idle_time_with_work_queued_is_not_the_hosts() -> None:
+    """Busy 0.45; 0.04 and 0.06 queued leave 0.51 and 0.49 for the host."""
+
+    def verdict(queued: float) -> str:
+        busy = (DeviceSample(MS, "cuda:0", "trace_kernel_busy", 0.45, "fraction"),)
+        kernels = (KernelSummary("cuda:0", 0, "other", "other", "k", 100, 45 * MS, None),)
+        events = (figure("idle_in_queued", queued),)
+        run = Capture(kernels=kernels, device_samples=busy, events=events)
+        return diagnose(run).verdict.bottleneck
+
+    assert verdict(0.04) == "host"
+    assert verdict(0.06) == "undetermined"
+
+
+def test_copies_are_held_against_the_window_that_the_trace_states() -> None:
+    """In 1 s kernels run for 23 ms; copies of 950 ms, or of 480, less than half the idle time."""
+
+    def verdict(copied_ms: int) -> str:
+        busy = (DeviceSample(MS, "cuda:0", "trace_kernel_busy", 0.023, "fraction"),)
+        kernels = (
+            KernelSummary("cuda:0", 0, "other", "gemm", "k", 100, 23 * MS, None),
+            KernelSummary("cuda:0", 0, "other", "copy", "c", 9, copied_ms * MS, copied_ms * MS),
+        )
+        run = Capture(kernels=kernels, device_samples=busy, events=(figure("trace_window", 1.0),))
+        return diagnose(run).verdict.bottleneck
+
+    assert verdict(950) == "interconnect"
+    assert verdict(480) == "host"
+
+
+def test_each_phase_has_its_own_busy_share() -> None:
+    """Decode idles 80 % of its steps, prefill 10 %; together the trace is 45 % busy."""
+    run = Capture(
+        subject=ON_GPU,
+        steps=decodes(5),
+        kernels=(KernelSummary("cuda:0", 0, "decode", "gemv", "k", 100, 45 * MS, None),),
+        device_samples=(DeviceSample(MS, "cuda:0", "trace_kernel_busy", 0.45, "fraction"),),
+        events=(
+            figure("trace_kernel_busy", 0.2, phase="decode"),
+            figure("idle_in_queued", 0.1, phase="decode"),
+        ),
+    )
+    costs = tuple(StepCost(s, 0.01, 0.0, None) for s in run.steps)
+    assert trace_shares(run, costs)["decode"].idle == pytest.approx(0.7)
