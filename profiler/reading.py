@@ -33,6 +33,7 @@ def read_inputs(paths: Sequence[Path]) -> Capture:
     """Read one file, or several traces as the ranks of one run."""
     kinds = [_known_kind(path) for path in paths]
     if all(kind in TRACES for kind in kinds):
+        _check_one_tool(paths, kinds)
         from stallscope.profiler.trace.to_capture import capture_of
 
         return capture_of(_traces(paths, kinds))
@@ -50,6 +51,17 @@ def _known_kind(path: Path) -> InputKind:
     if kind is None:
         raise InputError(f"{path}: {kind_of(path)}; {READ}")
     return kind
+
+
+def _check_one_tool(paths: Sequence[Path], kinds: Sequence[InputKind]) -> None:
+    """Refuse traces of different tools: their clocks differ, and they are no ranks of one run."""
+    by_torch = [kind is InputKind.KINETO for kind in kinds]
+    if any(by_torch) and not all(by_torch):
+        path = paths[by_torch.index(True)]
+        raise InputError(
+            f"{path}: is {InputKind.KINETO}, others are of nsys; ranks of one run are traced with "
+            "one tool: give the files of each alone"
+        )
 
 
 def _read_other(path: Path, kind: InputKind) -> Capture:
@@ -74,7 +86,7 @@ def _read_other(path: Path, kind: InputKind) -> Capture:
 def _traces(paths: Sequence[Path], kinds: Sequence[InputKind]) -> list[Trace]:
     """Read traces, in order; the exports of several ranks, often large, beside each other."""
     if len(paths) > 1 and all(kind is InputKind.NSYS_SQLITE for kind in kinds):
-        from stallscope.profiler.nsys.sqlite_reader import read_nsys_many
+        from stallscope.profiler.nsys.many import read_nsys_many
 
         return list(read_nsys_many(paths))
     return [read_trace(path, kind) for path, kind in zip(paths, kinds, strict=True)]

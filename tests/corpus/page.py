@@ -100,7 +100,9 @@ def main() -> None:
     """Print the tables, or write them."""
     made = tables(labels())
     if sys.argv[1:] == ["--write"]:
-        PAGE.write_text(PAGE.read_text(encoding="utf-8").replace(written(), made), encoding="utf-8")
+        text = PAGE.read_text(encoding="utf-8")
+        before, after = text.split(BEGIN)[0], text.split(END)[1]
+        PAGE.write_text(f"{before}{BEGIN}{made}{END}{after}", encoding="utf-8")
     else:
         print(made)
 

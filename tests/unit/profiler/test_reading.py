@@ -128,6 +128,36 @@ def test_several_files_must_be_traces(tmp_path: Path) -> None:
     assert str(caught.value).startswith(f"{ncu}: is a page of ncu; several files are read together")
 
 
+def test_ranks_are_traced_with_one_tool(tmp_path: Path) -> None:
+    nsys, trace = tmp_path / "a", tmp_path / "b"
+    database(nsys, "StringIds")
+    trace.write_text(TRACE)
+    with pytest.raises(InputError, match="b: is a trace of the PyTorch profiler, others are of ns"):
+        read_inputs([nsys, trace])
+
+
+def kernel(ts: int, dur: int) -> dict[str, object]:
+    return {"ph": "X", "cat": "kernel", "name": "volta_sgemm_64x64_nn", "ts": ts, "dur": dur}
+
+
+def test_several_traces_are_the_ranks_of_one_run(tmp_path: Path) -> None:
+    files = []
+    for rank, dur in enumerate((1000, 3000)):
+        args = {"device": 0, "stream": 7, "correlation": 1}
+        events = [kernel(5000 * i, dur) | {"args": args} for i in range(5)]
+        content = {
+            "deviceProperties": [{"id": 0, "name": "NVIDIA L4"}],
+            "distributedInfo": {"rank": rank, "world_size": 2},
+            "traceEvents": events,
+        }
+        files.append(tmp_path / f"{'ba'[rank]}.json")
+        files[-1].write_text(json.dumps(content))
+    capture = read_inputs(files)
+    assert [s.path for s in capture.sources] == [str(file) for file in files]
+    # Five kernels of 1 ms on rank 0, five of 3 ms on rank 1.
+    assert {k.rank: k.busy_ns for k in capture.kernels} == {0: 5_000_000, 1: 15_000_000}
+
+
 def test_a_damaged_capture_keeps_its_own_refusal(tmp_path: Path) -> None:
     file = tmp_path / "run"
     Recorder(file).close()
