@@ -37,25 +37,33 @@ _HERTZ = {
 # Where a script dropped the unit of a clock, one of a GPU below this is in GHz: none runs at 10 Hz,
 # and none at 10 GHz.
 _GHZ_BELOW = 10.0
+_MOST_NS = 1e15  # no kernel runs for eleven days
+_MOST_OF_PEAK = 1.2  # counters of several passes may come to a little over all
 
 
 def fraction(launch: Launch, figure: str) -> float | None:
     """Return one of FRACTIONS, 0 to 1; None where the launch was not profiled for it."""
     found = _find(launch, FRACTIONS[figure], {"%": 0.01, "": 0.01})
-    return None if found is None or not found >= 0.0 else min(found, 1.0)
+    if found is None or not 0.0 <= found <= _MOST_OF_PEAK:
+        return None
+    return min(found, 1.0)
 
 
 def duration_ns(launch: Launch) -> float | None:
     """Return how long the launch ran: its duration, else its cycles ÷ the clock they ran at."""
-    stated = _find(launch, _DURATION, _SECONDS)
-    if stated is not None:
+    time_ns = _find(launch, _DURATION, _SECONDS)
+    if time_ns is None:
+        cycles, hertz = _find(launch, _CYCLES, {"cycle": 1.0, "": 1.0}), _clock_hz(launch)
+        time_ns = cycles / hertz * 1e9 if cycles is not None and hertz else None
+    return time_ns if time_ns is not None and 0.0 <= time_ns <= _MOST_NS else None
+
+
+def _clock_hz(launch: Launch) -> float | None:
+    stated = _find(launch, _FREQUENCY, _HERTZ)
+    bare = _find(launch, _FREQUENCY, {"": 1.0})
+    if stated is not None or bare is None or bare >= _GHZ_BELOW:
         return stated
-    cycles = _find(launch, _CYCLES, {"cycle": 1.0, "": 1.0})
-    hertz = _find(launch, _FREQUENCY, _HERTZ)
-    if hertz is None:
-        bare = _find(launch, _FREQUENCY, {"": 1.0})
-        hertz = bare * 1e9 if bare is not None and 0.0 < bare < _GHZ_BELOW else None
-    return None if cycles is None or not hertz else cycles / hertz * 1e9
+    return bare * 1e9
 
 
 def _find(launch: Launch, names: Sequence[str], units: Mapping[str, float]) -> float | None:

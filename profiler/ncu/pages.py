@@ -10,7 +10,6 @@ of (kernel_id, section, metric_name, value), which scripts make of details pages
 from __future__ import annotations
 
 import csv
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, zip_longest
@@ -22,6 +21,7 @@ from stallscope.profiler.text_lines import text_lines
 NAME = "Kernel Name"
 _SEPARATOR = "__"  # between unit and counter in the names of metrics: "dram__throughput.avg…"
 _SCRIPTED = ("kernel_id", "metric_name", "value")
+_MOST = 1e18  # no counter of one kernel goes beyond, and squares of it stay finite
 _EXPORT = "ncu --import REPORT.ncu-rep --csv --page details"
 
 
@@ -116,7 +116,7 @@ def number(text: str) -> float | None:
         value = float(text.replace(",", ""))
     except ValueError:
         return None
-    return value if math.isfinite(value) else None
+    return value if abs(value) <= _MOST else None
 
 
 def _long(rows: Iterator[Mapping[str, str]]) -> list[Launch]:

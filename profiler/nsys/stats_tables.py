@@ -20,6 +20,7 @@ from stallscope.profiler.text_lines import text_lines
 
 _TOTAL = re.compile(r"total time \((n|u|μ|m|)s(ec)?\)", re.IGNORECASE)
 _NS = {"n": 1, "u": 10**3, "μ": 10**3, "m": 10**6, "": 10**9}
+_MOST_NS = 10**18  # thirty years: no time or count of a trace is beyond
 _COUNTS = ("instances", "num calls", "count", "operations", "calls", "kern inst")
 _NAMES = ("kernel name", "name", "operation", "range")  # of a row, the more telling one first
 _DASHES = re.compile(r"\s*-{2,}(\s+-{2,})+\s*")
@@ -109,9 +110,11 @@ def _row(cells: Mapping[str, str]) -> StatsRow | None:
     count, name = _first(_COUNTS, names), _first(_NAMES, names)
     total = next(match for column in names if (match := _TOTAL.fullmatch(column)))
     time, times = _number(cells[total[0]]), _number(cells[count or ""])
-    if name is None or time is None or times is None:
+    if name is None or time is None or not times:
         return None
     total_ns = round(time * _NS[total[1].lower()])
+    if times < 1 or total_ns > _MOST_NS:
+        return None
     return StatsRow(cells[name].strip(), int(times), total_ns, cells)
 
 
@@ -120,4 +123,4 @@ def _number(text: str) -> float | None:
         value = float(text.replace(",", ""))
     except ValueError:
         return None
-    return value if 0 <= value < 2**63 else None
+    return value if 0 <= value <= _MOST_NS else None

@@ -132,6 +132,15 @@ def test_what_the_device_lacks_is_absent_not_zero(tmp_path: Path) -> None:
     assert missing == ["DRAM throughput", "occupancy"]
 
 
+def test_a_share_beyond_all_is_no_measurement(tmp_path: Path) -> None:
+    assert figures(read(tmp_path, LONG.replace('"80.5"', '"100.4"').replace('"0.5"', '"n/a"'))) == {
+        "ncu_sm_throughput": pytest.approx(SM),
+        "ncu_dram_throughput": 1.0,
+    }
+    beyond = figures(read(tmp_path, LONG.replace('"80.5"', '"805"').replace('"0.5"', '"-1"')))
+    assert beyond == {"ncu_sm_throughput": pytest.approx(SM)}
+
+
 def test_without_durations_launches_count_alike_and_have_no_rows(tmp_path: Path) -> None:
     capture = read(tmp_path, LONG.replace('"Duration"', '"Something"'))
     assert figures(capture)["ncu_sm_throughput"] == pytest.approx((0.30 + 0.01) / 2)
