@@ -100,6 +100,12 @@ def test_refusal_of_the_console_script(case: str, workplace: Path) -> None:
     assert re.search(complaint, done.stderr)
 
 
+def test_refused_stdin_goes_by_that_name(tmp_path: Path) -> None:
+    done = subprocess.run([SCRIPT, "diagnose", "-"], capture_output=True, text=True, input="old\n")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert re.match(r"stallscope: stdin: a text file; diagnose reads [^\n]+\n$", done.stderr)
+
+
 @pytest.mark.parametrize("command", [[SCRIPT], [sys.executable, "-m", "stallscope"]])
 def test_alone_it_prints_the_three_most_common_commands(command: list[str]) -> None:
     done = subprocess.run(command, capture_output=True, text=True)
