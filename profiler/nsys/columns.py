@@ -54,6 +54,8 @@ def read_columns(database: Database, table: Table, kinds: Mapping[str, Kind]) ->
 
 def from_pages(file: PageFile, table: Table, kinds: Mapping[str, Kind]) -> Columns:
     """Decode the table's pages. Raises Irregular where SQLite has to read it."""
+    if table.key in kinds:
+        raise Irregular("a key may be the row's number, which the record does not hold")
     pages = leaves(file, table.root)
     fields = [
         Field(table.places[name], real=kind == "float64", far=kind == "rare")
