@@ -49,12 +49,8 @@ def test_ids_are_a_processes_own(
         ids([i for i, _ in called]),
         np.array([p for _, p in called], dtype=np.int32),
     )
-    callers = {p for _, p in called}
     expected = []
-    for one, process in wanted:
-        # Where all calls are of one process, rows whose process is not known are its too.
-        of = next(iter(callers)) if len(callers) == 1 and process == -1 else process
-        is_known = of != -1 or len(callers) == 1
-        rows = [i for i, row in enumerate(called) if one and is_known and row == (one, of)]
-        expected.append(rows[0] if rows else -1)
+    for row in wanted:
+        rows = [i for i, other in enumerate(called) if row[0] and other == row]
+        expected.append(rows[0] if rows and row[1] != -1 else -1)
     assert found.tolist() == expected
