@@ -18,7 +18,7 @@ _KINDS = tuple(
         ),
         (
             CallKind.LAUNCH,
-            r"(cuda|cu|hip)(Ext|Module)?Launch(Kernel|CooperativeKernel|Grid|_|$)|cudaLaunch$",
+            r"(cuda|cu|hip)(Ext)?(Module)?Launch(Kernel|CooperativeKernel|Grid|_|$)|cudaLaunch$",
         ),
         (
             CallKind.SYNC,

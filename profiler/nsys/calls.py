@@ -10,7 +10,7 @@ from stallscope.profiler.nsys.call_kinds import call_kind
 from stallscope.profiler.nsys.columns import read_columns
 from stallscope.profiler.nsys.database import Database
 from stallscope.profiler.nsys.growing import Coded, Columns
-from stallscope.profiler.nsys.launches import Ids, match_processes
+from stallscope.profiler.nsys.launches import Ids, match, match_processes
 from stallscope.profiler.nsys.sound_rows import sound
 from stallscope.profiler.nsys.texts import distinct
 from stallscope.profiler.nsys.threads import Threads
@@ -49,9 +49,13 @@ class Launches:
         count = len(columns["start"])
         if "correlationId" not in columns or not len(self.calls):
             return np.full(count, UNKNOWN, dtype=np.int64), np.full(count, UNKNOWN, dtype=np.int32)
-        row = match_processes(
-            columns["correlationId"], self._processes(columns), self.ids, self.process
-        )
+        ids, process = columns["correlationId"], self._processes(columns)
+        if len(self.process_ids) == 1:
+            row = match(ids, self.ids)
+            if not _is_all(process, 0):
+                row[process > 0] = UNKNOWN
+        else:
+            row = match_processes(ids, process, self.ids, self.process)
         found = row != UNKNOWN
         start = self.calls.start_ns[row]
         thread = self.calls.thread[row]
@@ -101,6 +105,11 @@ def read_calls(database: Database, threads: Threads) -> Launches:
         tuple(threads.process_ids()),
         damaged,
     )
+
+
+def _is_all(process: SmallInts, place: int) -> bool:
+    """Say whether a column is one value throughout that is not stored for each row."""
+    return process.strides == (0,) and bool(process[0] == place)
 
 
 def _process_places(threads: Threads, thread: SmallInts) -> SmallInts:

@@ -20,11 +20,15 @@ _KEYS_AT_ONCE = 500  # below SQLite's limit on parameters of one statement
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A stored table: the page of its root, and the place of each plain column in its records."""
+    """A stored table: the page of its root, and the place of each plain column in its records.
+
+    `key` is a column that may be the row's own number, which the record then does not hold.
+    """
 
     name: str
     root: int
     places: Mapping[str, int]
+    key: str | None = None
 
     def first(self, *names: str) -> str | None:
         """Return the first of `names` that is a column here."""
@@ -83,17 +87,16 @@ def _text(raw: bytes) -> str:
 
 def _tables(db: sqlite3.Connection) -> dict[str, Table]:
     query = "SELECT name, rootpage FROM sqlite_schema WHERE type = 'table' AND rootpage > 0"
-    return {
-        name: Table(name, root, _places(db, name)) for name, root in db.execute(query).fetchall()
-    }
+    return {name: _table(db, name, root) for name, root in db.execute(query).fetchall()}
 
 
-def _places(db: sqlite3.Connection, table: str) -> dict[str, int]:
-    """Return the stored columns; of a table with computed ones none, as they would be run."""
-    columns = db.execute(f"PRAGMA table_xinfo({_quoted(table)})").fetchall()
+def _table(db: sqlite3.Connection, name: str, root: int) -> Table:
+    """Describe a table; of one with computed columns none is known, as those would be run."""
+    columns = db.execute(f"PRAGMA table_xinfo({_quoted(name)})").fetchall()
     if any(hidden for *_, hidden in columns):
-        return {}
-    return {name: place for place, name, *_ in columns}
+        return Table(name, root, {})
+    key = next((column for _, column, _, _, _, part_of_key, _ in columns if part_of_key), None)
+    return Table(name, root, {column: place for place, column, *_ in columns}, key)
 
 
 def _quoted(name: str) -> str:

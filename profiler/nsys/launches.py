@@ -54,15 +54,10 @@ def _by_sorting(ids: Ids, called: Ids) -> SmallInts:
 def match_processes(ids: Ids, process: SmallInts, called: Ids, calling: SmallInts) -> SmallInts:
     """Do as `match`, within each process; both columns of processes use the same numbers.
 
-    A process that is not known (−1) matches only where the calls are of one process.
+    A process that is not known (−1) matches none.
     """
-    callers = np.unique(calling)
-    if len(callers) == 1:
-        rows = match(ids, called)
-        rows[(process != UNKNOWN) & (process != callers[0])] = UNKNOWN
-        return rows
     rows = np.full(len(ids), UNKNOWN, dtype=np.int32)
-    for one in callers[callers != UNKNOWN]:
+    for one in np.unique(calling[calling != UNKNOWN]):
         mine, theirs = np.flatnonzero(process == one), np.flatnonzero(calling == one)
         found = match(ids[mine], called[theirs])
         rows[mine] = np.where(found == UNKNOWN, UNKNOWN, theirs[found])

@@ -48,13 +48,20 @@ class PageFile:
             raise InputError(f"{self.path} ends within its pages; copy or export it again")
         return np.frombuffer(data, dtype=np.uint8)
 
-    def gather(self, pages: Ints) -> Bytes:
-        """Return the given pages, each `page_bytes` long, as one array of shape (n, page_bytes)."""
-        first, span = int(pages.min()), int(pages.max() - pages.min()) + 1
+    def fill(self, block: Bytes, pages: Ints) -> None:
+        """Read the given pages to the front of `block`, one after another."""
+        first, span, size = int(pages.min()), int(np.ptp(pages)) + 1, self.page_bytes
+        if span == len(pages) and _in_order(pages):
+            room = memoryview(block)[: span * size]
+            if os.preadv(self.handle, [room], (first - 1) * size) != span * size:
+                raise InputError(f"{self.path} ends within its pages; copy or export it again")
+            return
+        there = block[: len(pages) * size].reshape(len(pages), size)
         if span <= (1 + _GAP_PAGES) * len(pages):
-            block = self.read(first, span).reshape(span, self.page_bytes)
-            return block if span == len(pages) and _in_order(pages) else block[pages - first]
-        return np.stack([self.read(int(page), 1) for page in pages])
+            there[:] = self.read(first, span).reshape(span, size)[pages - first]
+        else:
+            for place, page in enumerate(pages.tolist()):
+                there[place] = self.read(page, 1)
 
 
 def _in_order(pages: Ints) -> bool:

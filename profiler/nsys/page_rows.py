@@ -24,7 +24,8 @@ from stallscope.profiler.trace.timeline import Bytes, Ints
 MISSING = np.iinfo(np.int64).min  # NULL, in a column of integers
 _MOST_LAYOUTS = 32  # of one run of pages, before values are quicker sought one by one
 _SIZES = (0, 1, 2, 3, 4, 6, 8, 8, 0, 0)  # bytes of a value, by its type's number
-_SIZE_OF = np.array(_SIZES, dtype=np.int64)
+# The same for all types of one byte: 12 and more are text and blobs.
+_SIZE_OF = np.array([*_SIZES, 0, 0, *((kind - 12) // 2 for kind in range(12, 128))], dtype=np.int64)
 _HIGH_BITS = np.uint64(0x8080808080808080)
 _REAL = 7
 
@@ -191,10 +192,10 @@ def _one_by_one(block: Bytes, heads: Ints, field: Field) -> Any:
     """Return a column of rows that need not have a layout in common."""
     head = _windows(block, heads, field.place + 2).view(np.uint8)
     length, types = head[:, 0], head[:, 1 : field.place + 2]
-    if np.any(length >= ONE_BYTE) or np.any(length < field.place + 2) or np.any(types > 9):
-        raise Irregular("rows lack columns, or have text before a column that is wanted")
+    if np.any(length >= ONE_BYTE) or np.any(length < field.place + 2) or np.any(types >= ONE_BYTE):
+        raise Irregular("rows lack columns, or have long text before a column that is wanted")
     kind = types[:, -1]
-    if not field.real and np.any(kind == _REAL):
+    if np.any(kind >= len(_SIZES)) or (not field.real and np.any(kind == _REAL)):
         raise WrongType(field.place)
     sizes = _SIZE_OF[types]
     at = heads + length + sizes[:, :-1].sum(axis=1, dtype=np.int64)

@@ -9,8 +9,8 @@ from os import PathLike
 from pathlib import Path
 
 from stallscope.errors import InputError
-from stallscope.profiler.nsys.calls import RUNTIME, read_calls
-from stallscope.profiler.nsys.copies import MEMCPY, MEMSET, read_copies
+from stallscope.profiler.nsys.calls import read_calls
+from stallscope.profiler.nsys.copies import read_copies
 from stallscope.profiler.nsys.database import Database, open_database
 from stallscope.profiler.nsys.device_ids import DeviceIds
 from stallscope.profiler.nsys.findings import findings
@@ -23,13 +23,13 @@ from stallscope.profiler.nsys.texts import Texts
 from stallscope.profiler.nsys.threads import Threads
 from stallscope.profiler.trace.timeline import Trace
 
-_OF_NSYS = (KERNEL, GRAPH_TRACE, MEMCPY, MEMSET, RUNTIME, NVTX, OSRT, METRICS)
-_OF_EXPORTS = ("META_DATA_EXPORT", "EXPORT_META_DATA", "ANALYSIS_DETAILS", "TARGET_INFO_SYSTEM_ENV")
+_OF_NSYS = (NVTX, OSRT, METRICS, "EXPORT_META_DATA", "ANALYSIS_DETAILS")
+_PREFIXES = ("CUPTI_ACTIVITY_KIND_", "META_DATA_", "TARGET_INFO_")
 
 
 def is_nsys_export(database: Database) -> bool:
     """Say whether a database has a table that nsys writes."""
-    return any(name in database.tables for name in (*_OF_NSYS, *_OF_EXPORTS))
+    return any(name in _OF_NSYS or name.startswith(_PREFIXES) for name in database.tables)
 
 
 def read_nsys_sqlite(path: str | PathLike[str]) -> Trace:

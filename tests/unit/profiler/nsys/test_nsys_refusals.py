@@ -1,0 +1,154 @@
+"""Files that are no export, or no whole one: one line that says what to do."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from nsys_exports import NEW, PID, strings, write
+
+from stallscope.errors import InputError
+from stallscope.profiler.nsys.many import read_nsys_many
+from stallscope.profiler.nsys.sqlite_reader import read_nsys_sqlite
+
+
+def export(path: Path, kernels: int = 3_000, first: int = 0) -> Path:
+    rows = {
+        "StringIds": strings("k"),
+        "CUPTI_ACTIVITY_KIND_KERNEL": [
+            {"start": first + 100 * i, "end": first + 100 * i + 50, "globalPid": PID,
+             "demangledName": 100}
+            for i in range(kernels)
+        ],
+    }  # fmt: skip
+    return write(path, rows, NEW)
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(InputError) as error:
+        read_nsys_sqlite(path)
+    line = str(error.value)
+    assert str(path) in line
+    assert "\n" not in line
+    return line
+
+
+@pytest.mark.parametrize("share", [0.5, 0.9])
+def test_a_cut_file(tmp_path: Path, share: float) -> None:
+    path = export(tmp_path / "x.sqlite")
+    data = path.read_bytes()
+    path.write_bytes(data[: int(len(data) * share)])
+    assert f"of {len(data):,}; copy or export it again" in refusal(path)
+
+
+def test_a_file_that_says_it_is_shorter_than_its_tables_are(tmp_path: Path) -> None:
+    """Its header counts the pages that are left, so only the tables' trees tell."""
+    path = export(tmp_path / "x.sqlite")
+    data = bytearray(path.read_bytes())
+    half = len(data) // 4096 // 2
+    data[28:32] = half.to_bytes(4)
+    path.write_bytes(data[: half * 4096])
+    assert "damaged or cut" in refusal(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "is empty"),
+        (b"\xff\xd8\xff\xe0 a photograph", "is not an SQLite file"),
+        (b"SQLite format 3\x00 and no more", "damaged SQLite header"),
+        (b"SQLite format 3\x00" + bytes(84), "damaged SQLite header"),
+    ],
+)
+def test_files_of_other_kinds(tmp_path: Path, content: bytes, said: str) -> None:
+    path = tmp_path / "x.sqlite"
+    path.write_bytes(content)
+    assert said in refusal(path)
+
+
+def test_a_file_that_is_not_there_and_a_folder(tmp_path: Path) -> None:
+    assert "No such file" in refusal(tmp_path / "none.sqlite")
+    assert "cannot be read" in refusal(tmp_path)
+
+
+def test_an_sqlite_file_of_something_else(tmp_path: Path) -> None:
+    path = tmp_path / "x.sqlite"
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("CREATE TABLE bookmarks (url TEXT)")
+        db.commit()
+    assert "not an export of nsys" in refusal(path)
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value"),
+    [
+        ("CUPTI_ACTIVITY_KIND_KERNEL", "start", "'yesterday'"),
+        ("CUPTI_ACTIVITY_KIND_KERNEL", "correlationId", "1.25"),
+        ("CUPTI_ACTIVITY_KIND_RUNTIME", "nameId", "'cudaLaunchKernel'"),
+        ("NVTX_EVENTS", "start", "'yesterday'"),
+        ("NVTX_EVENTS", "end", "1.25"),
+        ("GPU_METRICS", "value", "'high'"),
+    ],
+)
+def test_values_of_wrong_types(tmp_path: Path, table: str, column: str, value: str) -> None:
+    path = write(tmp_path / "x.sqlite", {table: [{"eventType": 59}]})
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(f"UPDATE {table} SET {column} = {value}")
+        db.commit()
+    line = refusal(path)
+    assert table in line
+    assert "no whole number" in line
+
+
+@pytest.mark.parametrize("byte", [0, 3, 5, 8, 9])
+def test_a_page_whose_bytes_are_wrong_never_shows_a_traceback(tmp_path: Path, byte: int) -> None:
+    """Pages of the table of kernels get 0xEE in their headers and their first pointers."""
+    path = export(tmp_path / "x.sqlite")
+    data = bytearray(path.read_bytes())
+    for page in range(8, len(data) // 4096):
+        data[page * 4096 + byte] = 0xEE
+    path.write_bytes(data)
+    try:
+        trace = read_nsys_sqlite(path)
+    except InputError as error:
+        assert "\n" not in str(error)  # noqa: PT017
+    else:
+        assert (trace.kernels.end_ns >= trace.kernels.start_ns).all()
+
+
+def test_a_view_and_a_computed_column_are_not_run(tmp_path: Path) -> None:
+    path = tmp_path / "x.sqlite"
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS SELECT 1 AS start, 2 AS end")
+        db.execute("CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET (start INTEGER, end INTEGER, "
+                   "bytes INTEGER AS (start + 1))")  # fmt: skip
+        db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET VALUES (1, 2)")
+        db.commit()
+    trace = read_nsys_sqlite(path)
+    assert [f.what for f in trace.findings] == ["no_kernel_table"]
+    assert len(trace.copies) == 0
+
+
+def test_the_files_folder_is_left_as_it_was(tmp_path: Path) -> None:
+    path = export(tmp_path / "x.sqlite", 10)
+    before = path.read_bytes()
+    read_nsys_sqlite(path)
+    assert [p.name for p in tmp_path.iterdir()] == ["x.sqlite"]
+    assert path.read_bytes() == before
+
+
+def test_many_are_read_in_the_order_given(tmp_path: Path) -> None:
+    paths = [export(tmp_path / f"rank{i}.sqlite", 4, first=1_000 * i) for i in (2, 0, 1)]
+    traces = read_nsys_many(paths)
+    assert [t.path for t in traces] == [str(path) for path in paths]
+    assert [t.kernels.start_ns[0] for t in traces] == [2_000, 0, 1_000]
+    assert [t.kernels.graph.tolist() for t in traces] == [[-1] * 4] * 3
+
+
+def test_of_many_the_one_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    paths = [export(tmp_path / "good.sqlite", 4), tmp_path / "bad.sqlite"]
+    paths[1].write_bytes(b"no database")
+    with pytest.raises(InputError, match=r"bad\.sqlite is not an SQLite file"):
+        read_nsys_many(paths)
