@@ -9,6 +9,7 @@ from stallscope.analyzers.checks import refused_allocations
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.cost.work import mbu, mfu, of_phases, work_of
 from stallscope.analyzers.event_fields import whole_events
+from stallscope.analyzers.kernel_cover import covered, why_not_covered
 from stallscope.analyzers.load.demand import Demand
 from stallscope.analyzers.load.span import Span, union_ns
 from stallscope.analyzers.phase_counters import decode_or_all
@@ -93,7 +94,7 @@ def busy(capture: Capture, costs: Sequence[StepCost], span: Span | None) -> tupl
 def _sm(capture: Capture, costs: Sequence[StepCost], cost: CostModel | None) -> tuple[Measure, ...]:
     if _is_cpu(capture):
         return ()
-    found = decode_or_all(capture, "sm_throughput", SM_THROUGHPUT)
+    found = decode_or_all(covered(capture), "sm_throughput", SM_THROUGHPUT)
     is_decode = any(m.name == "sm_throughput_decode" for m in found)
     chosen = of_phases(costs, "decode") if is_decode else costs
     work = work_of(chosen, cost) if cost is not None else None
@@ -105,7 +106,7 @@ def _sm(capture: Capture, costs: Sequence[StepCost], cost: CostModel | None) -> 
 def _dram(
     capture: Capture, costs: Sequence[StepCost], cost: CostModel | None
 ) -> tuple[tuple[Measure, ...], bool]:
-    found = decode_or_all(capture, "dram_throughput", DRAM_THROUGHPUT)
+    found = decode_or_all(covered(capture), "dram_throughput", DRAM_THROUGHPUT)
     decode = of_phases(costs, "decode")
     chosen = decode or list(costs)
     work = work_of(chosen, cost) if cost is not None else None
@@ -117,7 +118,7 @@ def _dram(
 def _utilisation(
     capture: Capture, costs: Sequence[StepCost], cost: CostModel | None, span: Span | None
 ) -> tuple[Measure, ...]:
-    found = observe(capture, "sm_throughput", SM_THROUGHPUT)
+    found = observe(covered(capture), "sm_throughput", SM_THROUGHPUT)
     value = tuple(m for m in found if m.side is None)
     if value:
         return value
@@ -143,6 +144,13 @@ def _why(capture: Capture) -> dict[str, str]:
     else:
         sm = "no SM throughput was sampled, and busy time or MFU do not settle it"
         utilisation = "no SM throughput was sampled, and busy time bounds it from above only"
+    dram = (
+        f"no DRAM throughput was sampled{_said(capture, 'gpm_dram_util')}, and without "
+        "model and device there is no MBU"
+    )
+    uncovered = why_not_covered(capture)
+    if uncovered is not None:
+        sm = utilisation = dram = uncovered
     failures = "nothing recorded says whether an allocation failed"
     if capture.cut is not None:
         failures = "the capture was cut: a process that is killed for memory leaves no event"
@@ -150,8 +158,7 @@ def _why(capture: Capture) -> dict[str, str]:
         "memory": f"no memory samples of the device{_said(capture, 'memory_used_bytes')}",
         "allocation_failures": failures,
         "sm": sm,
-        "dram": f"no DRAM throughput was sampled{_said(capture, 'gpm_dram_util')}, and without "
-        "model and device there is no MBU",
+        "dram": dram,
         "queue": "neither requests nor queue gauges were recorded",
         "utilisation": utilisation,
         "decode_requests": "no step or request tells decode from prefill",
