@@ -218,6 +218,14 @@ def test_a_wall_clock_in_microseconds_says_how_fine_it_is(tmp_path: Path) -> Non
     assert trace.unix_ns == 0
 
 
+def test_times_that_no_clock_shows_break_nothing(tmp_path: Path) -> None:
+    events = [event("cpu_op", "a", 1e300, 1.0), event("cpu_op", "b", 2.0, 1e300)]
+    events += [event("cpu_op", "c", 3.0, -5.0), event("cpu_op", "d", 4.0, 1.0) | {"ts": "nan"}]
+    trace = read_kineto(write(tmp_path, events))
+    assert trace.operators.start_ns.tolist() == [4_500_000_000_000_000_000, 2_000, 3_000]
+    assert trace.operators.end_ns.tolist()[2] == 3_000  # a negative length is none
+
+
 def test_a_cpu_only_trace_traces_no_kernels(tmp_path: Path) -> None:
     trace = read_kineto(write(tmp_path, [event("cpu_op", "aten::mm", 1, 5)]))
     assert not trace.traces_kernels
@@ -248,7 +256,7 @@ def test_a_cut_file_gives_what_is_whole_and_says_so(tmp_path: Path, packed: bool
     # The last event ends 0.5 ms behind its beginning.
     span_s = (read - 1) * 1e-3 + 5e-4
     assert finding.reason == (
-        f"the file ends in the middle: {read} events were read, which span {span_s:.3f} s"
+        f"The file ends in the middle: {read} events were read, which span {span_s:.3f} s"
     )
 
 
@@ -259,7 +267,7 @@ def test_damaged_events_are_counted(tmp_path: Path) -> None:
     trace = read_kineto(path)
     assert len(trace.operators) == 4
     assert [f.what for f in trace.findings] == ["unreadable"]
-    assert trace.findings[0].reason == "1 events are damaged and left out"
+    assert trace.findings[0].reason == "Left out as damaged: 1 of the file's events"
 
 
 @pytest.mark.parametrize(
