@@ -13,6 +13,7 @@ from stallscope.profiler.trace.timeline import UNKNOWN, Floats, Ints
 
 _DIGITS = re.compile(r"-?\d+")
 _INT64_END = 1 << 63
+_MOST_US = 4.5e15  # a moment and a length add up to nanoseconds in 64 bits; 2112 as a wall clock
 
 
 class Index(dict[object, int]):
@@ -69,9 +70,9 @@ class Times:
 
     def add(self, rows: Sequence[Event]) -> None:
         start_ns = nanoseconds(np.array([e.ts for e in rows], dtype=np.float64))
-        lengths = np.array([e.dur or 0.0 for e in rows], dtype=np.float64)
+        lengths = np.clip([e.dur or 0.0 for e in rows], 0.0, _MOST_US)
         self.start.parts.append(start_ns)
-        self.end.parts.append(start_ns + np.rint(np.maximum(lengths, 0.0) * 1e3).astype(np.int64))
+        self.end.parts.append(start_ns + np.rint(lengths * 1e3).astype(np.int64))
 
 
 def nanoseconds(us: Floats) -> Ints:
@@ -79,6 +80,7 @@ def nanoseconds(us: Floats) -> Ints:
 
     A product with 1,000 would round a second time: whole and fractional part go apart.
     """
+    us = np.clip(us, -_MOST_US, _MOST_US)
     whole = np.floor(us)
     return whole.astype(np.int64) * 1000 + np.rint((us - whole) * 1e3).astype(np.int64)
 

@@ -6,6 +6,7 @@ libkineto/src/output_json.cpp; older files spell some numbers as text, which is 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 
@@ -90,12 +91,13 @@ def _text(value: object) -> str | None:
 
 
 def _number(value: object) -> float | None:
-    if isinstance(value, int | float | str):
-        try:
-            return float(value)
-        except (ValueError, OverflowError):
-            return None
-    return None
+    if not isinstance(value, int | float | str):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _identity(value: object) -> int | str | None:

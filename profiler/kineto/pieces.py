@@ -47,12 +47,12 @@ def events_of(chunks: Iterator[bytes], around: Surroundings) -> Iterator[list[Ev
         if is_end:
             _close(text + b"".join(chunks), is_list, around)
             return
-    events, text, is_end = _take(text, around, is_last=True)
-    yield events
-    if is_end:
-        _close(text, is_list, around)
-        return
-    yield one_by_one(text, is_last=True)[0][0]  # the file may be cut right behind one
+    while text:
+        events, text, is_end = _take(text, around, is_last=True)
+        yield events
+        if is_end:
+            _close(text, is_list, around)
+            return
 
 
 def _open(chunks: Iterator[bytes], around: Surroundings) -> tuple[bool, bytes]:
@@ -115,7 +115,7 @@ def _take(text: bytes, around: Surroundings, *, is_last: bool) -> Taken:
     found = _as_list(text, is_last)
     if found is not None:
         return found
-    end = end_of_characters(text)
+    end = len(text) if is_last else end_of_characters(text)
     whole = repaired(text[:end])
     found = _as_list(whole, is_last)
     if found is None:

@@ -17,7 +17,7 @@ from stallscope.profiler.kineto.tables import Tables, tables_of
 from stallscope.profiler.trace.intervals import union
 from stallscope.profiler.trace.timeline import Finding, Ranges, Trace, empty
 
-_ADVICE = "record it again if what is missing matters; profilers write the file when they stop"
+_ADVICE = "Export it again if what is missing matters; the profiler writes it when it stops."
 
 
 def read_kineto(path: str | PathLike[str]) -> Trace:
@@ -133,20 +133,24 @@ def _findings(
 ) -> list[Finding]:
     findings = []
     if not around.is_whole:
-        reason = f"the file ends in the middle: {rows.count:,} events were read"
+        reason = f"The file ends in the middle: {rows.count:,} events were read"
         if first_ns is not None and last_ns is not None:
             reason += f", which span {(last_ns - first_ns) / 1e9:.3f} s"
         findings.append(Finding("cut", reason, _ADVICE))
     if around.unreadable:
         findings.append(
-            Finding("unreadable", f"{around.unreadable:,} events are damaged and left out", _ADVICE)
+            Finding(
+                "unreadable",
+                f"Left out as damaged: {around.unreadable:,} of the file's events",
+                _ADVICE,
+            )
         )
     if rows.counts.get("cuda_profiler_range"):
         findings.append(
             Finding(
                 "kernels_not_timed",
                 "CUPTI's range profiler recorded counters instead of kernels' times",
-                "record again without profiler metrics in experimental_config",
+                "Record again without profiler metrics in experimental_config.",
             )
         )
     return findings

@@ -20,8 +20,9 @@ _MTIA_WAITS = frozenset(("event_wait", "event_record"))
 
 @dataclass(slots=True)
 class DeviceRows:
-    """Kernels or copies; `name` indexes Rows.device_names."""
+    """Kernels or copies; `name` indexes `names`."""
 
+    names: Index = field(default_factory=Index)
     times: Times = field(default_factory=Times)
     name: Column = field(default_factory=Column)
     device: Column = field(default_factory=Column)
@@ -52,7 +53,6 @@ class Rows:
     operators: HostRows = field(default_factory=HostRows)
     windows: Times = field(default_factory=Times)
     overheads: Times = field(default_factory=Times)
-    device_names: Index = field(default_factory=Index)
     host_names: Index = field(default_factory=Index)
     devices: Index = field(default_factory=Index)
     threads: Threads = field(default_factory=Threads)
@@ -80,7 +80,7 @@ def add(events: Sequence[Event], rows: Rows) -> None:
     for event in others:
         if event.ph == "M" and event.args is not None:
             _add_name(event, rows)
-        elif event.ph:
+        if event.ph:
             rows.counts[f"ph {event.ph}"] += 1
 
 
@@ -119,7 +119,7 @@ def _add_host(group: list[Event], to: HostRows, rows: Rows) -> None:
 
 
 def _add_device(group: list[Event], to: DeviceRows, rows: Rows) -> None:
-    names, devices = rows.device_names, rows.devices
+    names, devices = to.names, rows.devices
     args = args_of(group)
     to.times.add(group)
     to.name.add([names[e.name] for e in group])

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stallscope.profiler.kineto.columns import Index
 from stallscope.profiler.kineto.launches import Launches, launches_of
 from stallscope.profiler.kineto.names import call_kind, copy_kind, short_name
 from stallscope.profiler.kineto.rows import DeviceRows, HostRows, Rows
@@ -35,9 +36,8 @@ class Tables:
 
 def tables_of(rows: Rows) -> Tables:
     """Put the rows into a trace's columns."""
-    full_names = [str(name) for name in rows.device_names]
-    shortened: dict[str, int] = {}
-    to_short = [shortened.setdefault(short_name(n), len(shortened)) for n in full_names]
+    shortened = Index()
+    to_short = [shortened[short_name(str(name))] for name in rows.kernels.names]
     calls = _calls(rows)
     correlation, start_ns = rows.calls.correlation.whole(), calls.start_ns
     kernel_ids, copy_ids = rows.kernels.correlation.whole(), rows.copies.correlation.whole()
@@ -45,10 +45,10 @@ def tables_of(rows: Rows) -> Tables:
         np.concatenate((kernel_ids, copy_ids)), correlation, start_ns, calls.thread, calls.kind
     )
     return Tables(
-        names=tuple(shortened),
+        names=tuple(str(name) for name in shortened),
         texts=tuple(str(name) for name in rows.host_names),
         kernels=_kernels(rows.kernels, np.array(to_short, dtype=np.int32), launches),
-        copies=_copies(rows.copies, full_names, launches, len(kernel_ids)),
+        copies=_copies(rows.copies, launches, len(kernel_ids)),
         calls=calls,
         marks=_ranges(rows.marks),
         operators=_ranges(rows.operators),
@@ -84,9 +84,9 @@ def _kernels(rows: DeviceRows, to_short: np.ndarray, launches: Launches) -> Kern
     )
 
 
-def _copies(rows: DeviceRows, names: list[str], launches: Launches, before: int) -> Copies:
+def _copies(rows: DeviceRows, launches: Launches, before: int) -> Copies:
     named = rows.name.whole()
-    kinds = np.array([copy_kind(name) for name in names], dtype=np.uint8).reshape(-1, 2)
+    kinds = np.array([copy_kind(str(name)) for name in rows.names], dtype=np.uint8).reshape(-1, 2)
     return Copies(
         start_ns=rows.times.start.whole(),
         end_ns=rows.times.end.whole(),

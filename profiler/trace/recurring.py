@@ -74,7 +74,7 @@ def recurring_steps(kernels: Kernels, names: tuple[str, ...]) -> Recurring | Non
     which no kernel looks tokens up or picks them, for those may be layers of a single pass. Which
     phase a step is in is not known.
     """
-    if len(kernels) < LEAST_REPEATS * LEAST_LENGTH:
+    if not len(kernels):
         return None
     device = int(np.bincount(np.maximum(kernels.device, 0)).argmax())
     rows = np.flatnonzero(kernels.device == device)
@@ -112,6 +112,8 @@ def best_cut(sequence: SmallInts, of_passes: SmallInts) -> Cut | None:
 
     The typical segment must hold a name out of `of_passes`.
     """
+    if len(sequence) < LEAST_REPEATS * LEAST_LENGTH:
+        return None
     looked_at = sequence[:_MOST_KERNELS]
     cuts = [cut_by(looked_at, anchor) for anchor in _anchors(looked_at)]
     found = [

@@ -103,6 +103,16 @@ def test_text_that_is_no_utf8_is_replaced() -> None:
     assert found == [("a\ufffd", 1.0), ("b", 2.0)]
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 100])
+@pytest.mark.parametrize("letter", ["é", "€", "🙂"])
+def test_a_cut_inside_a_letter_ends_like_any_other(letter: str, size: int) -> None:
+    text = f'[{{"ph": "X", "name": "{letter}", "ts": 1}}, {{"ph": "X", "name": "{letter}'.encode()
+    found, around = read(text[:-1], size)
+    assert found == [(letter, 1.0)]
+    assert not around.is_whole
+    assert around.unreadable == 0
+
+
 def test_types_that_nobody_foresaw_are_taken_for_what_they_say() -> None:
     text = b'[{"ph": "X", "name": 7, "ts": "12.5", "dur": null, "tid": 1.5, "args": [1]}]'
     assert read(text)[0] == [("7", 12.5)]
