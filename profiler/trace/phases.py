@@ -92,6 +92,15 @@ def join(rows: Kernels | Copies, steps: Sequence[MarkedStep]) -> Joined:
     return Joined(step, how)
 
 
+def join_by_time(rows: Kernels | Copies, steps: Sequence[MarkedStep]) -> Joined:
+    """Find each row's step by the time at which it began, where steps are of the device's time."""
+    step = np.full(len(rows), UNKNOWN, dtype=np.int32)
+    how = np.zeros(len(rows), dtype=np.uint8)
+    everything = np.ones(len(rows), dtype=bool)
+    _fill(step, how, everything, rows.start_ns, range(len(steps)), steps, JoinedBy.TIME)
+    return Joined(step, how)
+
+
 def _fill(
     step: SmallInts,
     how: Bytes,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stallscope.profiler.capture import Step
 from stallscope.profiler.trace.intervals import Union, gaps, overlap_ns
-from stallscope.profiler.trace.phases import MarkedStep
 
 # A silence this long, beside which next to nothing ran, is not part of the work that follows or
 # went before: a profiler that was started, a graph that was captured, a server that waited.
@@ -31,24 +31,17 @@ class Window:
         return self.end_ns - self.start_ns
 
 
-def steady_window(busy: Union, queued: Union, steps: Sequence[MarkedStep]) -> Window | None:
-    """Return the window of the marked steps without warm-up, else that of the kernels.
+def steady_window(busy: Union, queued: Union, steps: Sequence[Step]) -> Window | None:
+    """Return the window of the steps without warm-up, else that of the kernels.
 
-    `busy` is when any device worked, `queued` when none did although work was launched. Steps may
-    end before their last kernel does, so the window reaches to the end of what was busy then. None
-    where nothing ran.
+    `busy` is when any device worked, `queued` when none did although work was launched. None where
+    nothing ran.
     """
-    counted = [s for s in steps if not s.mark.warmup]
+    counted = [s for s in steps if not s.warmup]
     if counted:
-        return _without_old_queue(_of_steps(busy, counted), busy, queued)
+        window = Window(min(s.start_ns for s in counted), max(s.end_ns for s in counted))
+        return _without_old_queue(window, busy, queued)
     return _of_kernels(busy) if len(busy) else None
-
-
-def _of_steps(busy: Union, steps: Sequence[MarkedStep]) -> Window:
-    start_ns, end_ns = min(s.start_ns for s in steps), max(s.end_ns for s in steps)
-    still = np.flatnonzero((busy.start_ns < end_ns) & (busy.end_ns > end_ns))
-    end_ns = max(end_ns, int(busy.end_ns[still].max())) if len(still) else end_ns
-    return Window(start_ns, end_ns)
 
 
 def _without_old_queue(window: Window, busy: Union, queued: Union) -> Window:

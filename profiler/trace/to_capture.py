@@ -14,9 +14,10 @@ from stallscope.profiler.spec import Subject
 from stallscope.profiler.trace.checks import Check, checks
 from stallscope.profiler.trace.device_work import at_any, device_work
 from stallscope.profiler.trace.figures import device_figures
+from stallscope.profiler.trace.found_steps import find_steps
 from stallscope.profiler.trace.kernel_classes import kernel_class
 from stallscope.profiler.trace.kernel_rows import DeviceRows, Mask, Phased, kernel_rows
-from stallscope.profiler.trace.phases import Joined, JoinedBy, MarkedStep, join, marked_steps
+from stallscope.profiler.trace.phases import Joined, JoinedBy, MarkedStep
 from stallscope.profiler.trace.steady import Window, steady_window
 from stallscope.profiler.trace.step_rows import step_rows
 from stallscope.profiler.trace.timeline import UNKNOWN, Copies, Kernels, Trace
@@ -94,19 +95,20 @@ def _meta(traces: Sequence[Trace], ranks: Sequence[int]) -> dict[str, Any]:
 
 def _reduce(trace: Trace, rank: int, *, first_id: int, alone: bool) -> _Reduced:
     kernels, copies = trace.kernels, trace.copies
-    marked = marked_steps(trace)
-    of_kernels, of_copies = join(kernels, marked), join(copies, marked)
+    seen = find_steps(trace)
+    of_kernels, of_copies = seen.of_kernels, seen.of_copies
     devices = [
         device_work(trace, index, of_kernels, of_copies) for index in range(len(trace.devices))
     ]
     busy = at_any([device.busy for device in devices])
-    window = steady_window(busy, at_any([device.queued for device in devices]), marked)
-    steps = step_rows(marked, devices, rank=rank, first_id=first_id)
+    steps = step_rows(seen.steps, devices, rank=rank, first_id=first_id)
+    window = steady_window(busy, at_any([device.queued for device in devices]), steps)
+    steps = tuple(_begun_within(step, window) for step in steps)
     t_ns = window.start_ns if window is not None else 0
-    found = _joined_events(of_kernels, rank, t_ns) if marked else []
+    found = _joined_events(of_kernels, rank, t_ns) if seen.steps else []
     summaries: list[KernelSummary] = []
     samples: list[DeviceSample] = []
-    phased = _phased(marked, of_kernels, of_copies)
+    phased = _phased(seen.steps, of_kernels, of_copies)
     classes = [kernel_class(name) for name in trace.names]
     for index, device in enumerate(trace.devices if window is not None else ()):
         assert window is not None
@@ -128,8 +130,17 @@ def _reduce(trace: Trace, rank: int, *, first_id: int, alone: bool) -> _Reduced:
         figures = device_figures(trace, index, rows, devices[index], steps, window)
         samples += figures.samples
         found += figures.events
-    checked = tuple(checks(trace, busy, window, marked))
-    return _Reduced(steps, tuple(summaries), tuple(samples), tuple(found), checked)
+    checked = [*checks(trace, busy, window, seen.steps)]
+    if seen.evidence is not None:
+        checked.append(Check(f"No mark tells the steps apart, but kernels recur: {seen.evidence}."))
+    return _Reduced(steps, tuple(summaries), tuple(samples), tuple(found), tuple(checked))
+
+
+def _begun_within(step: Step, window: Window | None) -> Step:
+    """Cut from a step what the window leaves out of its beginning."""
+    if window is None or step.warmup or step.start_ns >= window.start_ns:
+        return step
+    return step._replace(start_ns=min(window.start_ns, step.end_ns))
 
 
 def _phased(steps: Sequence[MarkedStep], of_kernels: Joined, of_copies: Joined) -> Phased:

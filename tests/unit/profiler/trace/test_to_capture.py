@@ -163,6 +163,21 @@ def test_a_step_that_runs_behind_its_mark_begins_where_the_last_one_ended() -> N
     assert [times(s) for s in capture_of([ahead]).steps] == [(0, 50, 45, 5), (50, 90, 40, 0)]
 
 
+def test_the_window_reaches_to_the_last_kernel_of_the_last_step() -> None:
+    """The mark ends at 10; the graph that was launched in it runs from 20 to 98, with gaps."""
+    graph = trace(
+        names=NAMES,
+        texts=TEXTS,
+        marks=ranges((0, 10, DECODE, 0, 1)),
+        kernels=kernels(*((20 + i * 10, 28 + i * 10, GEMV, 5, 0, 0, 7, 3) for i in range(8))),
+    )
+    capture = capture_of([graph])
+    assert [times(s) for s in capture.steps] == [(0, 98, 64, 34)]
+    assert busy_share(capture) == pytest.approx(64 / 98)
+    assert [k.launches for k in capture.kernels] == [8]
+    assert figure(capture, "kernels_in_graphs") == 1.0
+
+
 def test_of_nested_marks_the_inner_ones_are_steps() -> None:
     nested = trace(
         names=NAMES,
