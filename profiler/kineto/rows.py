@@ -58,30 +58,28 @@ class Rows:
     threads: Threads = field(default_factory=Threads)
     thread_names: dict[tuple[object, object], str] = field(default_factory=dict)
     process_names: dict[object, str] = field(default_factory=dict)
-    counts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    counts: dict[str, int] = field(default_factory=lambda: defaultdict(int))  # by category
     has_fractions: bool = False
 
     @property
     def count(self) -> int:
+        """Events with a length: neither flows nor names."""
         return sum(self.counts.values())
 
 
 def add(events: Sequence[Event], rows: Rows) -> None:
     """Sort events into the rows."""
     groups: dict[str | None, list[Event]] = defaultdict(list)
-    others: list[Event] = []
     for event in events:
-        if event.ph == "X" and event.ts is not None:
+        if event.ph == "X":
             groups[event.cat].append(event)
-        else:
-            others.append(event)
-    for name, group in groups.items():
-        _add_group(category(name), group, rows)
-    for event in others:
-        if event.ph == "M" and event.args is not None:
+        elif event.ph == "M":
             _add_name(event, rows)
-        if event.ph:
-            rows.counts[f"ph {event.ph}"] += 1
+    for name, group in groups.items():
+        if None in [event.ts for event in group]:
+            group = [event for event in group if event.ts is not None]
+        if group:
+            _add_group(category(name), group, rows)
 
 
 def _add_group(name: str, group: list[Event], rows: Rows) -> None:
