@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Literal
 
 MarkedPhase = Literal["prefill", "decode", "mixed", "other"]
@@ -24,6 +24,15 @@ class StepMark:
     decode_requests: int | None = None
     context_tokens: int | None = None
     attention_pairs: int | None = None
+
+    def completed(self, other: StepMark) -> StepMark:
+        """Return this mark with what only another one of the same step says."""
+        missing = {
+            field.name: getattr(other, field.name)
+            for field in fields(self)
+            if getattr(self, field.name) is None
+        }
+        return replace(self, **missing)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 import numpy as np
@@ -39,6 +39,10 @@ class MarkedStep:
     mark: StepMark
 
 
+# Steps that are under way, outermost first, each with the steps found within it so far.
+_Open = list[tuple[MarkedStep, list[MarkedStep]]]
+
+
 @dataclass(frozen=True, slots=True)
 class Joined:
     """For each row the index of its step, −1 where it has none, and how that was found."""
@@ -64,15 +68,39 @@ def marked_steps(trace: Trace) -> tuple[MarkedStep, ...]:
 
 
 def _innermost(steps: Sequence[MarkedStep]) -> tuple[MarkedStep, ...]:
-    """Drop a step in which another one of its thread lies whole: it is a container."""
+    """Drop a step in which others of its thread lie whole: it is a container.
+
+    One that holds a single step of its phase marks the same step (a worker's mark around the
+    scheduler's, say): what it knows and the inner one does not is kept.
+    """
     kept: list[MarkedStep] = []
-    later: dict[int, MarkedStep] = {}
-    for step in reversed(steps):
-        following = later.get(step.thread)
-        if following is None or following.end_ns > step.end_ns:
-            kept.append(step)
-        later[step.thread] = step
-    return tuple(reversed(kept))
+    for thread in sorted({s.thread for s in steps}):
+        open_steps: _Open = []
+        for step in (s for s in steps if s.thread == thread):
+            _close_before(step.start_ns, open_steps, kept)
+            while open_steps and open_steps[-1][0].end_ns < step.end_ns:
+                _close(open_steps, kept)  # they overlap, so neither contains the other
+            open_steps.append((step, []))
+        while open_steps:
+            _close(open_steps, kept)
+    return tuple(sorted(kept, key=lambda s: (s.start_ns, -s.end_ns)))
+
+
+def _close_before(start_ns: int, open_steps: _Open, kept: list[MarkedStep]) -> None:
+    while open_steps and open_steps[-1][0].end_ns <= start_ns:
+        _close(open_steps, kept)
+
+
+def _close(open_steps: _Open, kept: list[MarkedStep]) -> None:
+    """Settle the innermost open step: it is one itself, or the steps within it are."""
+    step, within = open_steps.pop()
+    if len(within) == 1 and within[0].mark.phase == step.mark.phase:
+        within = [replace(within[0], mark=within[0].mark.completed(step.mark))]
+    found = within or [step]
+    if open_steps:
+        open_steps[-1][1].extend(found)
+    else:
+        kept.extend(found)
 
 
 def join(rows: Kernels | Copies, steps: Sequence[MarkedStep]) -> Joined:

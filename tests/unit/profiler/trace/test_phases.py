@@ -51,6 +51,20 @@ def expected_step(
     return -1, JoinedBy.NOTHING
 
 
+def test_two_marks_of_one_step_complete_each_other() -> None:
+    """SGLang's own mark says how many requests, the annotation around it what they read."""
+    outer = "execute_32_context_0(sq0sk0sqsq0sqsk0)_generation_32(sq32sk32785sqsq32sqsk32785)"
+    made = trace(
+        texts=(outer, "step[DECODE bs=32]", "decode"),
+        marks=ranges((0, 100, 0), (10, 90, 1), (200, 400, 2), (210, 250, 2), (260, 300, 2)),
+    )
+    first, second, third = marked_steps(made)
+    assert (first.start_ns, first.end_ns) == (10 * US, 90 * US)
+    assert (first.mark.engine, first.mark.decode_requests) == ("sglang", 32)
+    assert (first.mark.context_tokens, first.mark.attention_pairs) == (32785, 32785)
+    assert [(s.start_ns // US, s.end_ns // US) for s in (second, third)] == [(210, 250), (260, 300)]
+
+
 @settings(deadline=None, max_examples=300)
 @given(STEPS, st.lists(KERNEL, max_size=12))
 def test_every_kernel_has_the_step_that_a_search_finds(threads, rows) -> None:  # type: ignore[no-untyped-def]
