@@ -47,7 +47,7 @@ class Launches:
         Both are −1 where the file does not say.
         """
         count = len(columns["start"])
-        if "correlationId" not in columns or not len(self.calls):
+        if "correlationId" not in columns or not len(self.calls) or not count:
             return np.full(count, UNKNOWN, dtype=np.int64), np.full(count, UNKNOWN, dtype=np.int32)
         ids, process = columns["correlationId"], self._processes(columns)
         if len(self.process_ids) == 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 from stallscope.errors import InputError
 from stallscope.profiler.nsys.database import Database
 from stallscope.profiler.nsys.texts import Texts
-from stallscope.profiler.nsys.threads import Threads
+from stallscope.profiler.nsys.threads import Threads, process_of
 from stallscope.profiler.trace.timeline import UNKNOWN, Ranges
 
 NVTX = "NVTX_EVENTS"
@@ -40,6 +40,13 @@ class _Rows:
     text: list[int] = field(default_factory=list)
     payload: list[int] = field(default_factory=list)
 
+    def add(self, start_ns: int, end_ns: int, thread: int, text: int, payload: int) -> None:
+        self.start_ns.append(start_ns)
+        self.end_ns.append(end_ns)
+        self.thread.append(thread)
+        self.text.append(text)
+        self.payload.append(payload)
+
     def columns(self) -> Ranges:
         return Ranges(
             np.array(self.start_ns, dtype=np.int64),
@@ -52,7 +59,8 @@ class _Rows:
 
 @dataclass(frozen=True, slots=True)
 class Nvtx:
-    """What was read, and counts of what is no range: instants, domains, ranges without an end."""
+    """What was read, and counts of what is no range: instants, domains, ranges that have no end or
+    end before they start."""
 
     marks: Ranges
     operators: Ranges
@@ -69,34 +77,41 @@ def read_nvtx(database: Database, threads: Threads, texts: Texts) -> Nvtx:
     """
     marks, operators, waits = _Rows(), _Rows(), _Rows()
     instants = domains = unfinished = 0
-    kept: dict[str, tuple[_Rows | None, int, int | None]] = {}
-    for start, end, kind, tid, in_gil, text, payload in _events(database):
+    gil, strings = _gil_domains(database), _strings(database)
+    kept: dict[bytes | int, tuple[_Rows, int, int | None]] = {}
+    for start, end, kind, tid, domain, raw, key, payload in _events(database):
         if kind not in _RANGES:
             instants += kind in _MARKS
             domains += kind in (_DOMAIN_CREATED, _DOMAIN_DESTROYED)
             continue
-        if end is None or start is None:
+        if type(start) is not int or not (type(end) is int or end is None):
+            raise InputError(
+                f"{database.path}: {NVTX} holds a time that is no whole number; export again"
+            )
+        if end is None or end < start:
             unfinished += 1
             continue
-        if in_gil:
-            rows, place, own = (waits if text == _GIL_WAIT else None), texts.place(text), None
-        elif text in kept:
-            rows, place, own = kept[text]
+        known = key if raw is None else raw
+        text = "" if known in kept else _text(raw, strings.get(key, ""))
+        if gil and _in(gil, tid, domain):
+            if text != _GIL_WAIT:
+                continue
+            rows, place, own = waits, texts.place(text), None
+        elif known in kept:
+            rows, place, own = kept[known]
         else:
             name, own = _operator(text)
             rows, place = (marks if name is None else operators), texts.place(name or text)
             if name is None:  # an operator's text is of one range, and not worth keeping
-                kept[text] = rows, place, own
-        if rows is None or end < start:
-            continue
-        rows.start_ns.append(start)
-        rows.end_ns.append(end)
-        rows.thread.append(threads.place(tid))
-        rows.text.append(place)
-        rows.payload.append(own if own is not None else payload)
+                kept[known] = rows, place, own
+        rows.add(start, end, threads.place(tid), place, _whole(payload) if own is None else own)
     return Nvtx(
         marks.columns(), operators.columns(), waits.columns(), instants, domains, unfinished
     )
+
+
+def _text(raw: bytes | None, otherwise: str) -> str:
+    return otherwise if raw is None else raw.decode("utf-8", "replace")
 
 
 def _operator(text: str) -> tuple[str | None, int | None]:
@@ -109,39 +124,42 @@ def _operator(text: str) -> tuple[str | None, int | None]:
     return match["name"], None if match["id"] is None else int(match["id"])
 
 
-def _events(database: Database) -> Iterator[tuple[Any, ...]]:
-    """Yield start, end, type, thread, whether of the GIL's domain, text and payload."""
-    if NVTX not in database.tables:
-        return
-    gil = _gil_domains(database)
-    strings = _strings(database)
-    for row in database.rows(NVTX, (*_COLUMNS, *_PAYLOADS)):
-        start, end, kind, tid, domain, text, key, *payloads = row
-        if not isinstance(start, int) or not isinstance(end, int | None):
-            raise InputError(
-                f"{database.path}: {NVTX} holds a time that is no whole number; export again"
-            )
-        if text is None:
-            text = strings.get(key, "")
-        payload = next((p for p in payloads if isinstance(p, int)), UNKNOWN)
-        process = None if tid is None else tid >> 24
-        yield start, end, kind, tid, (process, domain) in gil, str(text), payload
+def _events(database: Database) -> Iterable[tuple[Any, ...]]:
+    """Return start, end, type, thread, domain, text, text's id and payload of each event."""
+    table = database.tables.get(NVTX)
+    if table is None:
+        return ()
+    payloads = [name for name in _PAYLOADS if name in table.places]
+    payload = f"coalesce({', '.join([*payloads, 'NULL', 'NULL'])})"
+    columns = [name if name in table.places else "NULL" for name in _COLUMNS]
+    if "text" in table.places:  # the same bytes come often: they are made text once
+        columns[_COLUMNS.index("text")] = "CAST(text AS BLOB)"
+    return database.db.execute(f"SELECT {', '.join([*columns, payload])} FROM {NVTX}")
 
 
-def _gil_domains(database: Database) -> set[tuple[int | None, Any]]:
-    strings = _strings(database, f"WHERE eventType = {_DOMAIN_CREATED}")
-    rows = database.rows(
-        NVTX, ("globalTid", "domainId", "text", "textId"), f"WHERE eventType = {_DOMAIN_CREATED}"
-    )
+def _whole(payload: Any) -> int:
+    return payload if type(payload) is int else UNKNOWN
+
+
+def _in(domains: set[tuple[int, Any]], tid: Any, domain: Any) -> bool:
+    return type(tid) is int and (process_of(tid), domain) in domains
+
+
+def _gil_domains(database: Database) -> set[tuple[int, Any]]:
+    """Return process and number of each domain in which the interpreter's lock is traced."""
+    created = f"WHERE eventType = {_DOMAIN_CREATED}"
+    strings = _strings(database, created)
+    rows = database.rows(NVTX, ("globalTid", "domainId", "text", "textId"), created)
     return {
-        (None if tid is None else tid >> 24, domain)
+        (process_of(tid), domain)
         for tid, domain, text, key in rows
-        if (strings.get(key) if text is None else text) == _GIL_DOMAIN
+        if type(tid) is int and (strings.get(key) if text is None else text) == _GIL_DOMAIN
     }
 
 
 def _strings(database: Database, where: str = "") -> dict[int, str]:
-    if "textId" not in database.tables[NVTX].places:
+    table = database.tables.get(NVTX)
+    if table is None or "textId" not in table.places:
         return {}
     ids = database.db.execute(f"SELECT DISTINCT textId FROM {NVTX} {where}")
     return database.texts(sorted(key for (key,) in ids if isinstance(key, int)))

@@ -24,6 +24,7 @@ HEADER_BYTES = 100
 LEAF = 13  # first byte of a page of table rows
 _INTERIOR = 5
 _MOST_LEVELS = 20
+_LEAST_RUN = 8  # pages that follow one another on average, for runs to be read one by one
 _GAP_PAGES = 3  # for each page that is wanted, so many may be read in vain to read it in one go
 
 
@@ -50,22 +51,25 @@ class PageFile:
 
     def fill(self, block: Bytes, pages: Ints) -> None:
         """Read the given pages to the front of `block`, one after another."""
-        first, span, size = int(pages.min()), int(np.ptp(pages)) + 1, self.page_bytes
-        if span == len(pages) and _in_order(pages):
-            room = memoryview(block)[: span * size]
-            if os.preadv(self.handle, [room], (first - 1) * size) != span * size:
-                raise InputError(f"{self.path} ends within its pages; copy or export it again")
+        breaks = np.flatnonzero(np.diff(pages) != 1) + 1
+        if len(breaks) * _LEAST_RUN > len(pages):
+            self._pick(block, pages)
             return
+        ends = [*breaks.tolist(), len(pages)]
+        for start, end in zip([0, *ends[:-1]], ends, strict=True):
+            room = block[start * self.page_bytes : end * self.page_bytes].data
+            read = os.preadv(self.handle, [room], (int(pages[start]) - 1) * self.page_bytes)
+            if read != len(room):
+                raise InputError(f"{self.path} ends within its pages; copy or export it again")
+
+    def _pick(self, block: Bytes, pages: Ints) -> None:
+        first, span, size = int(pages.min()), int(np.ptp(pages)) + 1, self.page_bytes
         there = block[: len(pages) * size].reshape(len(pages), size)
         if span <= (1 + _GAP_PAGES) * len(pages):
             there[:] = self.read(first, span).reshape(span, size)[pages - first]
         else:
             for place, page in enumerate(pages.tolist()):
                 there[place] = self.read(page, 1)
-
-
-def _in_order(pages: Ints) -> bool:
-    return bool(np.all(np.diff(pages) == 1))
 
 
 @contextmanager

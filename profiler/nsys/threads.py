@@ -33,9 +33,9 @@ class Threads:
     def __init__(self) -> None:
         self._places: dict[int, int] = {}
 
-    def place(self, global_tid: int | None) -> int:
-        """Return the index of a thread, −1 for none."""
-        if global_tid is None:
+    def place(self, global_tid: object) -> int:
+        """Return the index of a thread, −1 for what is none."""
+        if type(global_tid) is not int:
             return UNKNOWN
         return self._places.setdefault(global_tid, len(self._places))
 
