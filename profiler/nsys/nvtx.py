@@ -92,14 +92,14 @@ def read_nvtx(database: Database, threads: Threads, texts: Texts) -> Nvtx:
             unfinished += 1
             continue
         known = key if raw is None else raw
-        text = "" if known in kept else _text(raw, strings.get(key, ""))
         if gil and _in(gil, tid, domain):
-            if text != _GIL_WAIT:
+            if _text(raw, strings.get(key, "")) != _GIL_WAIT:
                 continue
-            rows, place, own = waits, texts.place(text), None
+            rows, place, own = waits, texts.place(_GIL_WAIT), None
         elif known in kept:
             rows, place, own = kept[known]
         else:
+            text = _text(raw, strings.get(key, ""))
             name, own = _operator(text)
             rows, place = (marks if name is None else operators), texts.place(name or text)
             if name is None:  # an operator's text is of one range, and not worth keeping
