@@ -75,10 +75,15 @@ def open_database(path: Path) -> Iterator[Database]:
                 db.execute("PRAGMA trusted_schema=OFF")
                 db.text_factory = _text
                 yield Database(path, pages, db, _tables(db))
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # messages that quote broken bytes
             raise InputError(
-                f"{path} is damaged or cut ({error}); copy or export it again"
+                f"{path} is damaged or cut ({_printable(error)}); copy or export it again"
             ) from error
+
+
+def _printable(error: Exception) -> str:
+    """Return what SQLite says, which may quote the file's own bytes, on one line."""
+    return "".join(c if c.isprintable() else " " for c in str(error))
 
 
 def _text(raw: bytes) -> str:
@@ -86,7 +91,10 @@ def _text(raw: bytes) -> str:
 
 
 def _tables(db: sqlite3.Connection) -> dict[str, Table]:
-    query = "SELECT name, rootpage FROM sqlite_schema WHERE type = 'table' AND rootpage > 0"
+    query = (
+        "SELECT name, rootpage FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 "
+        "AND typeof(name) = 'text' AND typeof(rootpage) = 'integer'"
+    )
     return {name: _table(db, name, root) for name, root in db.execute(query).fetchall()}
 
 

@@ -30,8 +30,8 @@ def findings(
     if nvtx.domains and not any(len(r) for r in (nvtx.marks, nvtx.operators)):
         yield Finding(
             "nvtx_lost",
-            "The program set up NVTX domains, but no range of it arrived: nsys before 2023 loses "
-            "the ranges of the Python package nvtx from version 0.2.12 on",
+            "The program set up NVTX domains, but no range of it arrived: older nsys (2022.4 is "
+            "known for it) loses the ranges of the Python package nvtx from version 0.2.12 on",
             "Trace again with a newer nsys or with: pip install 'nvtx<0.2.12'.",
         )
     yield from _diagnostics(database)

@@ -20,12 +20,24 @@ NVTX = "NVTX_EVENTS"
 # length and is counted alone; a domain is created or destroyed.
 _RANGES = (59, 60, 70, 71)
 _MARKS = (34, 65)
-_DOMAIN_CREATED, _DOMAIN_DESTROYED = 75, 76
+_DOMAIN_CREATED = 75
 _COLUMNS = ("start", "end", "eventType", "globalTid", "domainId", "text", "textId")
 _PAYLOADS = ("int64Value", "uint64Value", "int32Value", "uint32Value")
 # nsys --trace=python-gil writes its ranges as NVTX, in a domain of its own.
 _GIL_DOMAIN = "GIL Trace"
 _GIL_WAIT = "Waiting for GIL"
+# Libraries set up a domain when they are loaded, whether or not they then mark anything.
+_LIBRARIES = {
+    _GIL_DOMAIN,
+    "NCCL",
+    "CCCL",
+    "cuBLAS",
+    "cuBLASLt",
+    "cuDNN",
+    "cuFFT",
+    "cuSPARSE",
+    "NVSHMEM",
+}
 # PyTorch's emit_nvtx and nsys --pytorch: "aten::mm, seq = 5, op_id = 7, sizes = [[2, 3], [3, 4]]".
 _OPERATOR = re.compile(r"(?P<name>.+?), (?:seq = \d+(?:, )?)?(?:op_id = (?P<id>\d+))?")
 
@@ -59,8 +71,8 @@ class _Rows:
 
 @dataclass(frozen=True, slots=True)
 class Nvtx:
-    """What was read, and counts of what is no range: instants, domains, ranges that have no end or
-    end before they start."""
+    """What was read, and counts of what is no range: instants, domains that the program set up,
+    ranges that have no end or end before they start."""
 
     marks: Ranges
     operators: Ranges
@@ -82,7 +94,8 @@ def read_nvtx(database: Database, threads: Threads, texts: Texts) -> Nvtx:
     for start, end, kind, tid, domain, raw, key, payload in _events(database):
         if kind not in _RANGES:
             instants += kind in _MARKS
-            domains += kind in (_DOMAIN_CREATED, _DOMAIN_DESTROYED)
+            if kind == _DOMAIN_CREATED:
+                domains += _text(raw, strings.get(key, "")) not in _LIBRARIES
             continue
         if type(start) is not int or not (type(end) is int or end is None):
             raise InputError(

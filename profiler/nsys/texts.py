@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stallscope.profiler.trace.timeline import SmallInts
+from stallscope.profiler.trace.timeline import UNKNOWN, SmallInts
 
 _MOST_UNUSED = 10_000_000  # entries of a table from number to place that may be in vain
 
@@ -25,14 +25,11 @@ class Texts:
 
 
 def distinct(numbers: SmallInts) -> tuple[list[int], SmallInts]:
-    """Return the distinct numbers in ascending order, and each row's place among them.
-
-    Numbers are −1 or more.
-    """
+    """Return the distinct numbers in ascending order, and each row's place among them."""
     if not len(numbers):
         return [], numbers
     greatest = int(numbers.max())
-    if greatest > 4 * len(numbers) + _MOST_UNUSED:
+    if numbers.min() < UNKNOWN or greatest > 4 * len(numbers) + _MOST_UNUSED:
         values, places = np.unique(numbers, return_inverse=True)
         return values.tolist(), places.astype(np.int32)
     used = np.zeros(greatest + 2, dtype=bool)
@@ -41,5 +38,5 @@ def distinct(numbers: SmallInts) -> tuple[list[int], SmallInts]:
     has_none = bool(used[-1])
     place_of[:-1] -= 0 if has_none else 1
     place_of[-1] = 0
-    none = [-1] if has_none else []
+    none = [UNKNOWN] if has_none else []
     return none + np.flatnonzero(used[:-1]).tolist(), place_of[numbers]

@@ -141,6 +141,12 @@ def test_domains_without_ranges_are_lost_ranges(tmp_path: Path) -> None:
     assert found(read(tmp_path, kept)) == []
 
 
+def test_domains_of_libraries_promise_no_range(tmp_path: Path) -> None:
+    domains = [{"start": 5, "eventType": 75, "text": text} for text in ("NCCL", "GIL Trace")]
+    trace = read(tmp_path, {"CUPTI_ACTIVITY_KIND_KERNEL": [KERNEL], "NVTX_EVENTS": domains})
+    assert found(trace) == []
+
+
 GRAPHS = [
     {"start": 100, "end": 400, "streamId": 7, "globalPid": PID, "correlationId": 4, "graphId": 12},
     {"start": 500, "end": 800, "streamId": 7, "globalPid": PID, "correlationId": 5, "graphId": 12},
