@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stallscope.profiler.trace.intervals import Union, fresh_ns, union
+from stallscope.profiler.trace.intervals import Union, fresh_ns, merged, union
 from stallscope.profiler.trace.phases import Joined
 from stallscope.profiler.trace.queued import queued
 from stallscope.profiler.trace.timeline import Ints, SmallInts, Trace
@@ -38,19 +38,19 @@ def device_work(trace: Trace, device: int, of_kernels: Joined, of_copies: Joined
     if len(trace.devices) > 1:
         here = kernels.device == device
         start, end, launch, step = start[here], end[here], launch[here], step[here]
-    ran = union(start, end)
-    there = copies.device == device
-    if there.any():
-        start = np.concatenate((start, copies.start_ns[there]))
-        end = np.concatenate((end, copies.end_ns[there]))
-        launch = np.concatenate((launch, copies.launch_ns[there]))
-        step = np.concatenate((step, of_copies.step[there]))
-        busy = union(start, end)
-    else:
-        busy = ran
     if np.any(start[1:] < start[:-1]):
         order = np.argsort(start, kind="stable")
         start, end, launch, step = start[order], end[order], launch[order], step[order]
+    ran = busy = union(start, end)
+    there = np.flatnonzero(copies.device == device)
+    if len(there):
+        there = there[np.argsort(copies.start_ns[there], kind="stable")]
+        busy = merged(ran, union(copies.start_ns[there], copies.end_ns[there]))
+        places = np.searchsorted(start, copies.start_ns[there])
+        start = np.insert(start, places, copies.start_ns[there])
+        end = np.insert(end, places, copies.end_ns[there])
+        launch = np.insert(launch, places, copies.launch_ns[there])
+        step = np.insert(step, places, of_copies.step[there])
     waiting = queued(busy, start, launch, trace.calls)
     return DeviceWork(end, step, fresh_ns(start, end), ran, busy, waiting)
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from stallscope.profiler.trace.intervals import Union, overlap_ns, union
-from stallscope.profiler.trace.timeline import CallKind, Calls, Ints, Ranges, SmallInts, Trace
+from stallscope.profiler.trace.intervals import Union, difference, union
+from stallscope.profiler.trace.timeline import CallKind, Calls, Ranges, SmallInts, Trace
 
 # In order of precedence: what is under way on any launching thread explains a gap before what comes
 # later in this list. A launch under way is what ends the gap; an operator of the framework encloses
@@ -28,35 +28,25 @@ def gap_causes(trace: Trace, idle: Union, queued: Union, threads: SmallInts) -> 
     While the next work is `queued` it is not the host that keeps the device waiting. `threads` are
     those that launch onto the device: what others do does not keep it waiting.
     """
-    starts: Ints = np.empty(0, dtype=np.int64)
-    ends = starts
-    explained_ns = 0
-    causes: dict[str, int] = {}
-    for cause, (more_starts, more_ends) in (
-        ("queued", (queued.start_ns, queued.end_ns)),
-        *_activities(trace, threads),
-    ):
-        causes[cause] = 0
-        if len(more_starts):
-            starts, ends = np.concatenate((starts, more_starts)), np.concatenate((ends, more_ends))
-            merged = union(starts, ends)
-            starts, ends = merged.start_ns, merged.end_ns
-            now_ns = overlap_ns(merged, idle)
-            causes[cause], explained_ns = now_ns - explained_ns, now_ns
-    causes["unseen"] = idle.total_ns - explained_ns
+    left = difference(idle, queued)
+    causes = {"queued": idle.total_ns - left.total_ns}
+    for cause, active in _activities(trace, threads):
+        rest = difference(left, active) if len(left) else left
+        causes[cause] = left.total_ns - rest.total_ns
+        left = rest
+    causes["unseen"] = left.total_ns
     return causes
 
 
-def _activities(trace: Trace, threads: SmallInts) -> Iterator[tuple[str, tuple[Ints, Ints]]]:
+def _activities(trace: Trace, threads: SmallInts) -> Iterator[tuple[str, Union]]:
     for cause, kinds in _KINDS.items():
-        yield cause, _on(trace.calls, threads, np.isin(trace.calls.kind, kinds, kind="table"))
+        of_kind = np.isin(trace.calls.kind, kinds, kind="table")
+        yield cause, _on(trace.calls, threads, of_kind)
     yield "wait", _on(trace.waits, threads)
     yield "operator", _on(trace.operators, threads)
 
 
-def _on(
-    rows: Calls | Ranges, threads: SmallInts, chosen: np.ndarray | None = None
-) -> tuple[Ints, Ints]:
+def _on(rows: Calls | Ranges, threads: SmallInts, chosen: np.ndarray | None = None) -> Union:
     here = np.isin(rows.thread, threads, kind="table")
     here = here if chosen is None else here & chosen
-    return rows.start_ns[here], rows.end_ns[here]
+    return union(rows.start_ns[here], rows.end_ns[here])

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stallscope.profiler.trace.timeline import Ints
+from stallscope.profiler.trace.timeline import UNKNOWN, Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,24 +101,47 @@ def covered_ns(busy: Union, start_ns: Ints, end_ns: Ints) -> Ints:
 
 def overlap_ns(a: Union, b: Union) -> int:
     """Return how much time lies in both."""
-    either = union(np.concatenate((a.start_ns, b.start_ns)), np.concatenate((a.end_ns, b.end_ns)))
-    return a.total_ns + b.total_ns - either.total_ns
+    few, many = (a, b) if len(a) < len(b) else (b, a)
+    return int(covered_ns(many, few.start_ns, few.end_ns).sum())
+
+
+def _pairs(few: Union, many: Union) -> tuple[Ints, Ints]:
+    """Return the places of all pairs of intervals that share time, in order."""
+    first = np.searchsorted(many.end_ns, few.start_ns, side="right")
+    count = np.searchsorted(many.start_ns, few.end_ns, side="left") - first
+    count = np.maximum(count, 0)
+    offsets = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
+    return np.repeat(np.arange(len(few)), count), np.repeat(first, count) + offsets
 
 
 def intersection(a: Union, b: Union) -> Union:
     """Return the time that lies in both."""
-    edges = np.unique(np.concatenate((a.start_ns, a.end_ns, b.start_ns, b.end_ns)))
-    if len(edges) < 2:
-        return Union(edges[:0], edges[:0])
-    starts, ends = edges[:-1], edges[1:]
-    both = (covered_ns(a, starts, ends) == ends - starts) & (
-        covered_ns(b, starts, ends) == ends - starts
+    few, many = (a, b) if len(a) < len(b) else (b, a)
+    one, other = _pairs(few, many)
+    return Union(
+        np.maximum(few.start_ns[one], many.start_ns[other]),
+        np.minimum(few.end_ns[one], many.end_ns[other]),
     )
-    return union(starts[both], ends[both])
 
 
 def difference(a: Union, b: Union) -> Union:
     """Return the time that lies in `a` and not in `b`."""
-    if not len(a):
+    if not len(a) or not len(b):
         return a
-    return intersection(a, gaps(b, int(a.start_ns[0]), int(a.end_ns[-1])))
+    first, last = int(a.start_ns[0]), int(a.end_ns[-1])
+    if len(a) < len(b):
+        _, places = _pairs(a, b)
+        places = places[np.diff(places, prepend=UNKNOWN) > 0]
+        b = Union(b.start_ns[places], b.end_ns[places])
+    return intersection(a, gaps(b, first, last))
+
+
+def merged(a: Union, b: Union) -> Union:
+    """Return the time that lies in either."""
+    few, many = (a, b) if len(a) < len(b) else (b, a)
+    if not len(few):
+        return many
+    places = np.searchsorted(many.start_ns, few.start_ns)
+    return union(
+        np.insert(many.start_ns, places, few.start_ns), np.insert(many.end_ns, places, few.end_ns)
+    )

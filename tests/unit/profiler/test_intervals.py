@@ -14,6 +14,7 @@ from stallscope.profiler.trace.intervals import (
     fresh_ns,
     gaps,
     intersection,
+    merged,
     overlap_ns,
     time_before,
     union,
@@ -25,7 +26,7 @@ SPANS = st.lists(st.tuples(st.integers(0, LENGTH), st.integers(0, LENGTH)).map(s
 WINDOWS = st.tuples(st.integers(0, LENGTH), st.integers(0, LENGTH))
 
 
-def merged(spans: list[list[int]]) -> Union:
+def united(spans: list[list[int]]) -> Union:
     starts = np.array([start for start, _ in spans], dtype=np.int64)
     return union(starts, np.array([end for _, end in spans], dtype=np.int64))
 
@@ -44,7 +45,7 @@ def marks_of(found: Union) -> list[bool]:
 @settings(deadline=None)
 @given(SPANS)
 def test_a_union_holds_what_any_interval_holds(spans: list[list[int]]) -> None:
-    found = merged(spans)
+    found = united(spans)
     assert marks_of(found) == marked(spans)
     assert found.total_ns == sum(marked(spans))
 
@@ -56,8 +57,8 @@ def test_a_window_is_busy_or_a_gap(spans: list[list[int]], window: tuple[int, in
     inside = [start <= t < end for t in range(LENGTH)]
     busy = [a and b for a, b in zip(marked(spans), inside, strict=True)]
     free = [not a and b for a, b in zip(marked(spans), inside, strict=True)]
-    assert marks_of(within(merged(spans), start, end)) == busy
-    assert marks_of(gaps(merged(spans), start, end)) == free
+    assert marks_of(within(united(spans), start, end)) == busy
+    assert marks_of(gaps(united(spans), start, end)) == free
 
 
 @settings(deadline=None)
@@ -66,7 +67,7 @@ def test_cover_of_many_windows_at_once(spans: list[list[int]], windows: list[lis
     starts = np.array([start for start, _ in windows], dtype=np.int64)
     ends = np.array([end for _, end in windows], dtype=np.int64)
     marks = marked(spans)
-    found = merged(spans)
+    found = united(spans)
     assert covered_ns(found, starts, ends).tolist() == [sum(marks[a:b]) for a, b in windows]
     assert time_before(found, ends).tolist() == [sum(marks[:b]) for _, b in windows]
 
@@ -89,9 +90,10 @@ def test_each_interval_adds_what_none_before_it_held(spans: list[list[int]]) -> 
 @given(SPANS, SPANS)
 def test_both_and_only_one(a: list[list[int]], b: list[list[int]]) -> None:
     pairs = list(zip(marked(a), marked(b), strict=True))
-    assert marks_of(intersection(merged(a), merged(b))) == [x and y for x, y in pairs]
-    assert overlap_ns(merged(a), merged(b)) == sum(x and y for x, y in pairs)
-    assert marks_of(difference(merged(a), merged(b))) == [x and not y for x, y in pairs]
+    assert marks_of(intersection(united(a), united(b))) == [x and y for x, y in pairs]
+    assert marks_of(merged(united(a), united(b))) == [x or y for x, y in pairs]
+    assert overlap_ns(united(a), united(b)) == sum(x and y for x, y in pairs)
+    assert marks_of(difference(united(a), united(b))) == [x and not y for x, y in pairs]
 
 
 def test_an_interval_that_ends_before_it_starts_is_refused() -> None:
