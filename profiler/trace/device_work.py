@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stallscope.profiler.trace.intervals import Union, fresh_ns, merged, union
+from stallscope.profiler.trace.intervals import Union, fresh_ns, union, union_in_order
 from stallscope.profiler.trace.phases import Joined
-from stallscope.profiler.trace.queued import queued
+from stallscope.profiler.trace.queued import split_gaps
 from stallscope.profiler.trace.timeline import Ints, SmallInts, Trace
 
 
@@ -19,7 +19,8 @@ class DeviceWork:
 
     `fresh_ns` is the time that a row adds to what began before it: rows that run at once count
     once. `kernels` is when a kernel ran, `busy` when a kernel, copy or memset did, `queued` when
-    none did although the next one was launched already.
+    none did although the next one was launched already, `waiting` when it was not, between the
+    first row and the last.
     """
 
     end_ns: Ints
@@ -27,6 +28,7 @@ class DeviceWork:
     fresh_ns: Ints
     kernels: Union
     busy: Union
+    waiting: Union
     queued: Union
 
 
@@ -41,18 +43,19 @@ def device_work(trace: Trace, device: int, of_kernels: Joined, of_copies: Joined
     if np.any(start[1:] < start[:-1]):
         order = np.argsort(start, kind="stable")
         start, end, launch, step = start[order], end[order], launch[order], step[order]
-    ran = busy = union(start, end)
+    ran, places = union_in_order(start, end)
+    busy = ran
     there = np.flatnonzero(copies.device == device)
     if len(there):
         there = there[np.argsort(copies.start_ns[there], kind="stable")]
-        busy = merged(ran, union(copies.start_ns[there], copies.end_ns[there]))
-        places = np.searchsorted(start, copies.start_ns[there])
-        start = np.insert(start, places, copies.start_ns[there])
-        end = np.insert(end, places, copies.end_ns[there])
-        launch = np.insert(launch, places, copies.launch_ns[there])
-        step = np.insert(step, places, of_copies.step[there])
-    waiting = queued(busy, start, launch, trace.calls)
-    return DeviceWork(end, step, fresh_ns(start, end), ran, busy, waiting)
+        at = np.searchsorted(start, copies.start_ns[there])
+        start = np.insert(start, at, copies.start_ns[there])
+        end = np.insert(end, at, copies.end_ns[there])
+        launch = np.insert(launch, at, copies.launch_ns[there])
+        step = np.insert(step, at, of_copies.step[there])
+        busy, places = union_in_order(start, end)
+    waiting, queued = split_gaps(busy, launch[places], trace.calls)
+    return DeviceWork(end, step, fresh_ns(start, end), ran, busy, waiting, queued)
 
 
 def at_any(of_devices: Sequence[Union]) -> Union:

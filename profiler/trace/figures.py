@@ -10,7 +10,7 @@ import numpy as np
 from stallscope.profiler.capture import DeviceSample, Event, Step
 from stallscope.profiler.trace.device_work import DeviceWork
 from stallscope.profiler.trace.gap_causes import gap_causes
-from stallscope.profiler.trace.intervals import Union, covered_ns, gaps, overlap_ns, union, within
+from stallscope.profiler.trace.intervals import Union, covered_ns, overlap_ns, union, within
 from stallscope.profiler.trace.kernel_rows import DeviceRows
 from stallscope.profiler.trace.steady import Window
 from stallscope.profiler.trace.timeline import CopyKind, Trace
@@ -43,14 +43,13 @@ def device_figures(
     lists their names. `trace_kernel_busy` is the share of the window in which a kernel ran.
     """
     busy = within(work.kernels, window.start_ns, window.end_ns)
-    idle = gaps(work.busy, window.start_ns, window.end_ns)
     samples = [
         *_busy_samples(busy, rows.label, window),
         *_metric_samples(trace, index, rows.label, window),
     ]
     found = [
         *_launches(trace, rows, window),
-        *_gap_shares(trace, rows, idle, work.queued, window),
+        *_gap_shares(trace, rows, work, window),
         *_copied(trace, rows),
         *_phase_busy(work, steps),
         *_phase_metrics(trace, index, steps),
@@ -82,22 +81,30 @@ def _launches(trace: Trace, rows: DeviceRows, window: Window) -> Iterator[dict[s
 
 
 def _gap_shares(
-    trace: Trace, rows: DeviceRows, idle: Union, queued: Union, window: Window
+    trace: Trace, rows: DeviceRows, work: DeviceWork, window: Window
 ) -> Iterator[dict[str, object]]:
-    if not rows.kernels.any() or not idle.total_ns:
+    if not rows.kernels.any():
         return
     seen = np.bincount(trace.kernels.thread[rows.kernels] + 1)  # place 0 is "not known"
     threads = np.flatnonzero(seen[1:]).astype(np.int32)
     if not len(threads) or not (len(trace.calls) or len(trace.operators)):
         return  # nothing of the host was traced, so nothing can be said of it
-    for cause, time_ns in gap_causes(trace, idle, queued, threads).items():
+    source = "of the traced window, while the device had nothing to do"
+    queued = within(work.queued, window.start_ns, window.end_ns).total_ns
+    times = {"queued": queued, **gap_causes(trace, _waiting(work, window), threads)}
+    for cause, time_ns in times.items():
         if time_ns:
-            yield _figure(
-                f"idle_in_{cause}",
-                time_ns / window.length_ns,
-                "fraction",
-                "of the traced window, while the device had nothing to do",
-            )
+            yield _figure(f"idle_in_{cause}", time_ns / window.length_ns, "fraction", source)
+
+
+def _waiting(work: DeviceWork, window: Window) -> Union:
+    """Return when the device waited for its host: between rows, before and after them."""
+    between = within(work.waiting, window.start_ns, window.end_ns)
+    first = min(max(int(work.busy.start_ns[0]), window.start_ns), window.end_ns)
+    last = max(min(int(work.busy.end_ns[-1]), window.end_ns), first)
+    starts = np.concatenate(([window.start_ns], between.start_ns, [last]))
+    ends = np.concatenate(([first], between.end_ns, [window.end_ns]))
+    return union(starts, ends)
 
 
 def _copied(trace: Trace, rows: DeviceRows) -> Iterator[dict[str, object]]:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
 from stallscope.profiler.trace.intervals import Union, difference, union
-from stallscope.profiler.trace.timeline import CallKind, Calls, Ranges, SmallInts, Trace
+from stallscope.profiler.trace.timeline import CallKind, Calls, Ints, Ranges, SmallInts, Trace
 
 # In order of precedence: what is under way on any launching thread explains a gap before what comes
 # later in this list. A launch under way is what ends the gap; an operator of the framework encloses
 # the calls it makes, so it comes after them.
-CAUSES = ("queued", "launch", "copy", "alloc", "capture", "sync", "wait", "operator", "unseen")
+CAUSES = ("launch", "copy", "alloc", "capture", "sync", "wait", "operator", "unseen")
 _KINDS = {
     "launch": (CallKind.LAUNCH, CallKind.GRAPH_LAUNCH),
     "copy": (CallKind.COPY,),
@@ -22,31 +22,35 @@ _KINDS = {
 }
 
 
-def gap_causes(trace: Trace, idle: Union, queued: Union, threads: SmallInts) -> Mapping[str, int]:
-    """Share out the idle time of a device over CAUSES, nanoseconds each; they sum to its total.
+def gap_causes(trace: Trace, idle: Union, threads: SmallInts) -> Mapping[str, int]:
+    """Share out the time that a device waited for its host over CAUSES; nanoseconds, all of it.
 
-    While the next work is `queued` it is not the host that keeps the device waiting. `threads` are
-    those that launch onto the device: what others do does not keep it waiting.
+    `threads` are those that launch onto the device: what others do does not keep it waiting.
     """
-    left = difference(idle, queued)
-    causes = {"queued": idle.total_ns - left.total_ns}
-    for cause, active in _activities(trace, threads):
-        rest = difference(left, active) if len(left) else left
-        causes[cause] = left.total_ns - rest.total_ns
-        left = rest
-    causes["unseen"] = left.total_ns
+    causes: dict[str, int] = {}
+    calls = _near(trace.calls, idle, threads)
+    for cause, kinds in _KINDS.items():
+        of_kind = calls[np.isin(trace.calls.kind[calls], kinds)]
+        idle = _take(causes, cause, trace.calls, of_kind, idle)
+    idle = _take(causes, "wait", trace.waits, _near(trace.waits, idle, threads), idle)
+    operators = _near(trace.operators, idle, threads)
+    idle = _take(causes, "operator", trace.operators, operators, idle)
+    causes["unseen"] = idle.total_ns
     return causes
 
 
-def _activities(trace: Trace, threads: SmallInts) -> Iterator[tuple[str, Union]]:
-    for cause, kinds in _KINDS.items():
-        of_kind = np.isin(trace.calls.kind, kinds, kind="table")
-        yield cause, _on(trace.calls, threads, of_kind)
-    yield "wait", _on(trace.waits, threads)
-    yield "operator", _on(trace.operators, threads)
+def _near(rows: Calls | Ranges, idle: Union, threads: SmallInts) -> Ints:
+    """Return the places of those rows of the threads that share time with some of the idle."""
+    begun = np.searchsorted(idle.start_ns, rows.end_ns, side="left")
+    ended = np.searchsorted(idle.end_ns, rows.start_ns, side="right")
+    near = np.flatnonzero(begun > ended)
+    return near[np.isin(rows.thread[near], threads)]
 
 
-def _on(rows: Calls | Ranges, threads: SmallInts, chosen: np.ndarray | None = None) -> Union:
-    here = np.isin(rows.thread, threads, kind="table")
-    here = here if chosen is None else here & chosen
-    return union(rows.start_ns[here], rows.end_ns[here])
+def _take(
+    causes: dict[str, int], cause: str, rows: Calls | Ranges, chosen: Ints, idle: Union
+) -> Union:
+    """Count what the chosen rows explain of the idle time; return what is left of it."""
+    left = difference(idle, union(rows.start_ns[chosen], rows.end_ns[chosen]))
+    causes[cause] = idle.total_ns - left.total_ns
+    return left

@@ -32,20 +32,27 @@ def union(start_ns: Ints, end_ns: Ints) -> Union:
     """Merge intervals in any order; those that touch become one. ValueError on a negative one."""
     if np.any(end_ns < start_ns):
         raise ValueError("an interval ends before it starts")
-    held = end_ns > start_ns
-    start_ns, end_ns = start_ns[held], end_ns[held]
-    if not len(start_ns):
-        return Union(start_ns, end_ns)
     if np.any(start_ns[1:] < start_ns[:-1]):
         order = np.argsort(start_ns, kind="stable")
         start_ns, end_ns = start_ns[order], end_ns[order]
+    return union_in_order(start_ns, end_ns)[0]
+
+
+def union_in_order(start_ns: Ints, end_ns: Ints) -> tuple[Union, Ints]:
+    """Merge intervals in order of start; also return the place at which each merged one begins."""
+    held = end_ns > start_ns
+    kept = None if held.all() else np.flatnonzero(held)
+    if kept is not None:
+        start_ns, end_ns = start_ns[kept], end_ns[kept]
+    if not len(start_ns):
+        return Union(start_ns, end_ns), np.empty(0, dtype=np.int64)
     reached = np.maximum.accumulate(end_ns)
     opens = np.empty(len(start_ns), dtype=bool)
     opens[0] = True
     np.greater(start_ns[1:], reached[:-1], out=opens[1:])
     first = np.flatnonzero(opens)
     last = np.append(first[1:] - 1, len(start_ns) - 1)
-    return Union(start_ns[first], reached[last])
+    return Union(start_ns[first], reached[last]), first if kept is None else kept[first]
 
 
 def fresh_ns(start_ns: Ints, end_ns: Ints) -> Ints:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from functools import cache
 
 import numpy as np
 
@@ -54,13 +55,14 @@ class Joined:
 def marked_steps(trace: Trace) -> tuple[MarkedStep, ...]:
     """Return the ranges that mark steps, in order of time; of nested ones the innermost."""
     marks = trace.marks
-    says_step = np.array([step_mark(text, 1) is not None for text in trace.texts], dtype=bool)
+    read = cache(step_mark)
+    says_step = np.array([read(text, 1) is not None for text in trace.texts], dtype=bool)
     rows = np.flatnonzero(says_step[marks.text]) if len(marks) else np.empty(0, dtype=np.int64)
     rows = rows[np.lexsort((-marks.end_ns[rows], marks.start_ns[rows]))]
     found: list[MarkedStep] = []
     for row in rows.tolist():
         payload = None if marks.payload[row] == UNKNOWN else int(marks.payload[row])
-        mark = step_mark(trace.texts[marks.text[row]], payload)
+        mark = read(trace.texts[marks.text[row]], payload)
         if mark is not None:
             start_ns, end_ns = int(marks.start_ns[row]), int(marks.end_ns[row])
             found.append(MarkedStep(start_ns, end_ns, int(marks.thread[row]), mark))
@@ -142,9 +144,10 @@ def _fill(
     index = np.flatnonzero(rows)
     if not len(index) or not candidates:
         return
+    if len(index) < len(t_ns):
+        t_ns = t_ns[index]
     starts = np.array([steps[i].start_ns for i in candidates], dtype=np.int64)
     ends = np.array([steps[i].end_ns for i in candidates], dtype=np.int64)
-    t_ns = t_ns[index]
     place = _last_begun(starts, t_ns)
     inside = (place >= 0) & (t_ns < ends[place])
     index, place = index[inside], place[inside]

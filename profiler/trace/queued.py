@@ -8,23 +8,21 @@ from stallscope.profiler.trace.intervals import Union
 from stallscope.profiler.trace.timeline import UNKNOWN, Calls, Ints
 
 
-def queued(busy: Union, start_ns: Ints, launch_ns: Ints, calls: Calls) -> Union:
-    """Return the parts of a device's gaps in which the work that ends the gap was launched already.
+def split_gaps(busy: Union, launch_ns: Ints, calls: Calls) -> tuple[Union, Union]:
+    """Split a device's gaps at the moment when the work that ends each was launched.
 
-    `start_ns` (in order) and `launch_ns` are of the device's rows. The launch counts from the end
-    of its call, and where no call was traced it is not known. What remains of such a gap is the
-    device's own latency, a dependency between streams or kernels of a graph, or work that the trace
-    does not show: one that begins in the middle of things starts with a gap in which the queue
-    from before was worked off.
+    `launch_ns` belongs to the row that begins each interval of `busy`. Returned are the parts
+    before (what is waited for is the host) and after (the device has work queued). The launch
+    counts from the end of its call, and where no call was traced it is not known: then all is
+    before. What lies after is the device's own latency, a dependency between streams or kernels of
+    a graph, or work that the trace does not show: one that begins in the middle of things starts
+    with a gap in which the queue from before was worked off.
     """
     gap_start, gap_end = busy.end_ns[:-1], busy.start_ns[1:]
-    if not len(gap_start):
-        return Union(gap_start, gap_end)
-    launched = launch_ns[np.searchsorted(start_ns, gap_end, side="left")]
-    returned = _returned(launched, calls)
-    begins = np.maximum(gap_start, returned)
-    held = (returned != UNKNOWN) & (begins < gap_end)
-    return Union(begins[held], gap_end[held])
+    returned = _returned(launch_ns[1:], calls)
+    begins = np.where(returned == UNKNOWN, gap_end, np.clip(returned, gap_start, gap_end))
+    before, after = begins > gap_start, gap_end > begins
+    return Union(gap_start[before], begins[before]), Union(begins[after], gap_end[after])
 
 
 def _returned(launch_ns: Ints, calls: Calls) -> Ints:

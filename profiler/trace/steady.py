@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from stallscope.profiler.capture import Step
-from stallscope.profiler.trace.intervals import Union, gaps, overlap_ns
+from stallscope.profiler.trace.intervals import Union, within
 
 # A silence this long, beside which next to nothing ran, is not part of the work that follows or
 # went before: a profiler that was started, a graph that was captured, a server that waited.
@@ -50,14 +50,10 @@ def _without_old_queue(window: Window, busy: Union, queued: Union) -> Window:
     A trace that begins in the middle of things shows what was launched, not what was still running
     from before.
     """
-    silences = gaps(busy, window.start_ns, window.end_ns)
-    lengths = silences.end_ns - silences.start_ns
-    for place in np.flatnonzero(lengths >= LEAST_SILENCE_NS).tolist():
-        start_ns, end_ns = int(silences.start_ns[place]), int(silences.end_ns[place])
+    for start_ns, end_ns in _silences(busy, window, LEAST_SILENCE_NS):
         if _share_before(busy, start_ns) > MOST_OUTSIDE:
             return window
-        silence = Union(silences.start_ns[place : place + 1], silences.end_ns[place : place + 1])
-        if overlap_ns(silence, queued) >= MOSTLY_QUEUED * (end_ns - start_ns):
+        if within(queued, start_ns, end_ns).total_ns >= MOSTLY_QUEUED * (end_ns - start_ns):
             said = (
                 f"a gap of {(end_ns - start_ns) / 1e9:.2f} s before the first kernels, in which "
                 "the device still had work that the trace does not show"
@@ -68,12 +64,9 @@ def _without_old_queue(window: Window, busy: Union, queued: Union) -> Window:
 
 def _of_kernels(busy: Union) -> Window:
     start_ns, end_ns = int(busy.start_ns[0]), int(busy.end_ns[-1])
-    silences = gaps(busy, start_ns, end_ns)
-    lengths = silences.end_ns - silences.start_ns
-    least_ns = max(LEAST_SILENCE_NS, LEAST_SHARE * (end_ns - start_ns))
+    least_ns = max(LEAST_SILENCE_NS, round(LEAST_SHARE * (end_ns - start_ns)))
     left_out: list[str] = []
-    for place in np.flatnonzero(lengths >= least_ns).tolist():
-        silence_start, silence_end = int(silences.start_ns[place]), int(silences.end_ns[place])
+    for silence_start, silence_end in _silences(busy, Window(start_ns, end_ns), least_ns):
         before = _share_before(busy, silence_start)
         length = f"{(silence_end - silence_start) / 1e9:.2f} s"
         if before <= MOST_OUTSIDE:
@@ -83,6 +76,15 @@ def _of_kernels(busy: Union) -> Window:
             end_ns = min(end_ns, silence_start)
             left_out.append(f"a gap of {length} before the last kernels: shut-down, not work")
     return Window(start_ns, end_ns, tuple(left_out))
+
+
+def _silences(busy: Union, window: Window, least_ns: int) -> Iterator[tuple[int, int]]:
+    """Yield the gaps of at least this length within the window, its ends counted as busy."""
+    seen = within(busy, window.start_ns, window.end_ns)
+    starts = np.concatenate(([window.start_ns], seen.end_ns))
+    ends = np.concatenate((seen.start_ns, [window.end_ns]))
+    for place in np.flatnonzero(ends - starts >= least_ns).tolist():
+        yield int(starts[place]), int(ends[place])
 
 
 def _share_before(busy: Union, t_ns: int) -> float:

@@ -27,15 +27,14 @@ NAMES = {
 
 
 @settings(deadline=None, max_examples=200)
-@given(IDLE, IDLE, CALLS, SPANS, SPANS)
+@given(IDLE, CALLS, SPANS, SPANS)
 def test_every_idle_nanosecond_goes_to_the_first_cause_under_way(
-    idle, queued, made, waits, operators
+    idle, made, waits, operators
 ) -> None:  # type: ignore[no-untyped-def]
     launching = np.array([0, 2], dtype=np.int32)  # thread 1 launches nothing
     active: list[tuple[int, int, str]] = [
         (a, b, NAMES[kind]) for (a, b), kind, thread in made if thread != 1 and kind in NAMES
     ]
-    active += [(a, b, "queued") for a, b in queued]
     active += [(a, b, "wait") for (a, b), thread in waits if thread != 1]
     active += [(a, b, "operator") for (a, b), thread in operators if thread != 1]
     expected = dict.fromkeys(CAUSES, 0)
@@ -52,10 +51,6 @@ def test_every_idle_nanosecond_goes_to_the_first_cause_under_way(
         union(
             np.array([a * US for a, _ in idle], dtype=np.int64),
             np.array([b * US for _, b in idle], dtype=np.int64),
-        ),
-        union(
-            np.array([a * US for a, _ in queued], dtype=np.int64),
-            np.array([b * US for _, b in queued], dtype=np.int64),
         ),
         launching,
     )
