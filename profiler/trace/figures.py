@@ -10,7 +10,7 @@ import numpy as np
 from stallscope.profiler.capture import DeviceSample, Event, Step
 from stallscope.profiler.trace.device_work import DeviceWork
 from stallscope.profiler.trace.gap_causes import gap_causes
-from stallscope.profiler.trace.intervals import Union, covered_ns, overlap_ns, union, within
+from stallscope.profiler.trace.intervals import Union, covered_ns, union, within
 from stallscope.profiler.trace.kernel_rows import DeviceRows
 from stallscope.profiler.trace.steady import Window
 from stallscope.profiler.trace.timeline import CopyKind, Trace
@@ -144,16 +144,24 @@ def _busy_samples(busy: Union, label: str, window: Window) -> Iterator[DeviceSam
 
 def _phase_busy(work: DeviceWork, steps: Sequence[Step]) -> Iterator[dict[str, object]]:
     """Give the share of each phase's steps in which a kernel ran, and in which one was queued."""
-    for phase in sorted({s.phase for s in steps if not s.warmup}):
-        spans = _alone(phase, steps)
-        if len(spans) and len(work.kernels):
-            busy = overlap_ns(work.kernels, spans) / spans.total_ns
-            source = f"time with a kernel ÷ time of {phase} steps"
-            yield _figure("trace_kernel_busy", busy, "fraction", source, phase=phase)
-            waiting = overlap_ns(work.queued, spans) / spans.total_ns
+    if not len(work.kernels):
+        return
+    phases = sorted({s.phase for s in steps if not s.warmup})
+    spans = [_alone(phase, steps) for phase in phases]
+    starts = np.concatenate([np.empty(0, dtype=np.int64), *(span.start_ns for span in spans)])
+    ends = np.concatenate([np.empty(0, dtype=np.int64), *(span.end_ns for span in spans)])
+    busy, queued = covered_ns(work.kernels, starts, ends), covered_ns(work.queued, starts, ends)
+    place = 0
+    for phase, span in zip(phases, spans, strict=True):
+        here = slice(place, place := place + len(span))
+        if not span.total_ns:
+            continue
+        share, waiting = busy[here].sum() / span.total_ns, queued[here].sum() / span.total_ns
+        source = f"time with a kernel ÷ time of {phase} steps"
+        yield _figure("trace_kernel_busy", float(share), "fraction", source, phase=phase)
+        if waiting:
             source = f"time with work queued and none running ÷ time of {phase} steps"
-            if waiting:
-                yield _figure("idle_in_queued", waiting, "fraction", source, phase=phase)
+            yield _figure("idle_in_queued", float(waiting), "fraction", source, phase=phase)
 
 
 def _metric_samples(trace: Trace, index: int, label: str, window: Window) -> Iterator[DeviceSample]:

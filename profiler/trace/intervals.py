@@ -103,7 +103,8 @@ def time_before(busy: Union, t_ns: Ints) -> Ints:
 
 def covered_ns(busy: Union, start_ns: Ints, end_ns: Ints) -> Ints:
     """Return for each window how much of it the union covers, nanoseconds."""
-    return time_before(busy, end_ns) - time_before(busy, start_ns)
+    before = time_before(busy, np.concatenate((start_ns, end_ns)))
+    return before[len(start_ns) :] - before[: len(start_ns)]
 
 
 def overlap_ns(a: Union, b: Union) -> int:
