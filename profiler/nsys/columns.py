@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from stallscope.errors import InputError
 from stallscope.profiler.nsys.database import Database, Table
-from stallscope.profiler.nsys.growing import Columns, Growing, Kind, joined
-from stallscope.profiler.nsys.page_cells import PAD_BYTES
+from stallscope.profiler.nsys.growing import Columns, Growing, Kind, joined, room
+from stallscope.profiler.nsys.page_cells import PAD_BYTES, row_numbers
 from stallscope.profiler.nsys.page_file import Irregular, PageFile, leaves
 from stallscope.profiler.nsys.page_rows import (
     MISSING,
@@ -26,6 +27,7 @@ from stallscope.profiler.trace.timeline import Ints
 PAGES_AT_ONCE = 256  # with what is worked out from them, about what a core caches
 ROWS_AT_ONCE = 20_000
 _MOST_THREADS = 4
+_LEAST_ROW = 6  # bytes of a page that a row takes at least
 _LEAST_PAGES = 2_000  # of a table, for a second thread to pay
 
 
@@ -62,15 +64,20 @@ def from_pages(file: PageFile, table: Table, kinds: Mapping[str, Kind]) -> Colum
         for name, kind in kinds.items()
     ]
     threads = min(_MOST_THREADS, os.cpu_count() or 1) if len(pages) >= _LEAST_PAGES else 1
-    shares = np.array_split(pages, threads)
-    parts = [Growing(kinds) for _ in shares]
+    shares = [share for share in np.array_split(pages, threads) if len(share)]
+    spans = _spans(file, shares)
+    arrays = None if spans is None else room(kinds, spans[-1][1])
+    parts = [
+        Growing(kinds, None if arrays is None else {n: a[slice(*span)] for n, a in arrays.items()})
+        for span in spans or [(0, 0)] * len(shares)
+    ]
 
     def decode(part: Growing, share: Ints) -> None:
         most = min(PAGES_AT_ONCE, len(share))
-        room = np.zeros(most * file.page_bytes + PAD_BYTES, dtype=np.uint8)
+        buffer = np.zeros(most * file.page_bytes + PAD_BYTES, dtype=np.uint8)
         for start in range(0, len(share), PAGES_AT_ONCE):
             some = share[start : start + PAGES_AT_ONCE]
-            block = room[: len(some) * file.page_bytes + PAD_BYTES]
+            block = buffer[: len(some) * file.page_bytes + PAD_BYTES]
             file.fill(block, some)
             rows = decode_rows(block, len(some), file.usable_bytes, fields)
             part.add(rows, (start + len(some)) / len(share))
@@ -80,7 +87,25 @@ def from_pages(file: PageFile, table: Table, kinds: Mapping[str, Kind]) -> Colum
     else:
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(decode, parts, shares))
-    return joined(parts, kinds)
+    return joined(parts, kinds, arrays if all(part.is_full for part in parts) else None)
+
+
+def _spans(file: PageFile, shares: Sequence[Ints]) -> list[tuple[int, int]] | None:
+    """Return from which row to which each share of the pages goes, if rows are numbered in a row.
+
+    Where they are not, for instance because some were deleted, no share will fill its span. None
+    where the numbers are no use at all.
+    """
+    ends = [row_numbers(file.read(int(page), 1)) for share in shares for page in share[[0, -1]]]
+    if any(end is None for end in ends):
+        return None
+    numbers = [end for end in ends if end is not None]
+    first, last = numbers[0][0], numbers[-1][1]
+    edges = [*(number - first for number, _ in numbers[::2]), last - first + 1]
+    pages = sum(len(share) for share in shares)
+    if edges != sorted(edges) or edges[-1] * _LEAST_ROW > pages * file.page_bytes:
+        return None
+    return list(pairwise(edges))
 
 
 def from_sqlite(database: Database, table: Table, kinds: Mapping[str, Kind]) -> Columns:

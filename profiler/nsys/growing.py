@@ -28,19 +28,33 @@ class Coded:
     values: Ints
 
 
-class Growing:
-    """Columns of consecutive rows, growing."""
+Arrays = dict[str, NDArray[Any]]
 
-    def __init__(self, kinds: Mapping[str, Kind]) -> None:
+
+def room(kinds: Mapping[str, Kind], count: int) -> Arrays:
+    """Return columns for so many rows: memory that is not written is not taken."""
+    return {
+        name: np.empty(count, dtype=np.int32 if kind == "coded" else kind)
+        for name, kind in kinds.items()
+        if kind != "rare"
+    }
+
+
+class Growing:
+    """Columns of consecutive rows, growing; `arrays` is the room that they begin with."""
+
+    def __init__(self, kinds: Mapping[str, Kind], arrays: Arrays | None = None) -> None:
         self.kinds = kinds
         self.count = 0
         self.rare: dict[str, list[Rare]] = {name: [] for name in kinds}
-        self.arrays: dict[str, NDArray[Any]] = {
-            name: np.empty(0, dtype=np.int32 if kind == "coded" else kind)
-            for name, kind in kinds.items()
-            if kind != "rare"
-        }
+        self.arrays = room(kinds, 0) if arrays is None else arrays
+        self._given = None if arrays is None else len(next(iter(arrays.values())))
         self.codes: dict[str, dict[int, int]] = {name: {} for name in kinds}
+
+    @property
+    def is_full(self) -> bool:
+        """Say whether the rows fill the room that was given, and have not outgrown it."""
+        return self.count == self._given
 
     def add(self, columns: Sequence[Any], done: float = 0.5) -> None:
         """Append rows; `done` is about the share of the part's rows that is then there."""
@@ -57,11 +71,11 @@ class Growing:
         self.count = end
 
     def _grow(self, end: int, done: float) -> None:
-        """Make room for what is expected in all: memory that is not written is not taken."""
+        """Make room for what is expected in all."""
+        larger = room(self.kinds, int(end / done * 1.05) + 1)
         for name, array in self.arrays.items():
-            larger = np.empty(int(end / done * 1.05) + 1, dtype=array.dtype)
-            larger[: self.count] = array[: self.count]
-            self.arrays[name] = larger
+            larger[name][: self.count] = array[: self.count]
+        self.arrays = larger
 
 
 def _narrow(column: Any, kind: Kind) -> Any:
@@ -95,27 +109,37 @@ def _code(value: int, codes: dict[int, int]) -> int:
     return UNKNOWN if value == MISSING else codes.setdefault(value, len(codes))
 
 
-def joined(parts: Sequence[Growing], kinds: Mapping[str, Kind]) -> Columns:
-    """Put the parts' rows after one another, letting go of each column as it is copied."""
+def joined(
+    parts: Sequence[Growing], kinds: Mapping[str, Kind], arrays: Arrays | None = None
+) -> Columns:
+    """Put the parts' rows after one another, letting go of each column as it is copied.
+
+    Where the parts have filled `arrays`, in order and to the last row, these are the columns.
+    """
     whole: dict[str, Any] = {}
     for name, kind in kinds.items():
         if kind == "rare":
             whole[name] = _joined_rare(name, parts)
             continue
         pieces = [part.arrays.pop(name)[: part.count] for part in parts]
-        if kind != "coded":
-            whole[name] = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
-            continue
-        codes: dict[int, int] = {}
-        for part in parts:
-            for value in part.codes[name]:
-                _code(value, codes)
-        for part, piece in zip(parts[1:], pieces[1:], strict=True):
-            of_part = [codes[value] for value in part.codes[name]]
-            piece[:] = np.array([*of_part, UNKNOWN], dtype=np.int32)[piece]
-        values = np.array(list(codes), dtype=np.int64)
-        whole[name] = Coded(np.concatenate(pieces), values)
+        if kind == "coded":
+            values = _one_code(pieces, [part.codes[name] for part in parts])
+        column = arrays.pop(name) if arrays is not None else np.concatenate(pieces)
+        whole[name] = Coded(column, values) if kind == "coded" else column
     return whole
+
+
+def _one_code(pieces: Sequence[NDArray[Any]], codes: Sequence[dict[int, int]]) -> Ints:
+    """Make the pieces' codes mean the same, and return the values that they stand for."""
+    values: dict[int, int] = {}
+    for of_part in codes:
+        for value in of_part:
+            _code(value, values)
+    for piece, of_part in zip(pieces, codes, strict=True):
+        new = [values[value] for value in of_part]
+        if new != list(range(len(new))):
+            piece[:] = np.array([*new, UNKNOWN], dtype=np.int32)[piece]
+    return np.array(list(values), dtype=np.int64)
 
 
 def _joined_rare(name: str, parts: Sequence[Growing]) -> Rare:

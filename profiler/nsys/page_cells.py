@@ -29,6 +29,28 @@ def records(block: Bytes, pages: int, usable_bytes: int) -> Ints:
     return at + _rowid_bytes(block, at)
 
 
+def row_numbers(page: Bytes) -> tuple[int, int] | None:
+    """Return the numbers (rowids) of the first and the last row of a leaf, None of an empty one."""
+    count = int(page[3]) << 8 | int(page[4])
+    if page[0] != LEAF or not count or 8 + 2 * count > len(page):
+        return None
+    data = page.tobytes()
+    return _row_number(data, 8), _row_number(data, 6 + 2 * count)
+
+
+def _row_number(page: bytes, pointer: int) -> int:
+    """Read the second varint, after the record's length, of the cell to which a pointer points."""
+    at, number = int.from_bytes(page[pointer : pointer + 2]), 0
+    for _ in range(2):
+        number = 0
+        for byte in page[at : at + 9]:
+            at += 1
+            number = number << 7 | byte & 127
+            if byte < ONE_BYTE:
+                break
+    return number
+
+
 def _cells(pages: Bytes) -> Ints:
     """Return where each row begins, as an offset into the pages laid in a row."""
     if np.any(pages[:, 0] != LEAF):

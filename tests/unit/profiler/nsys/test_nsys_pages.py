@@ -129,7 +129,13 @@ def test_pages_that_lie_apart_are_gathered(tmp_path: Path) -> None:
     assert pages == {"a": [i << 40 for i in range(900)], "b": list(range(900))}
 
 
-def test_deleted_rows_are_gone(tmp_path: Path) -> None:
+@pytest.mark.parametrize("threads", [1, 4])
+def test_deleted_rows_are_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int
+) -> None:
+    """The gaps in the rows' numbers leave room that no share fills."""
+    monkeypatch.setattr(reading, "_LEAST_PAGES", 2)
+    monkeypatch.setattr(reading.os, "cpu_count", lambda: threads)
     path = table(tmp_path / "t.sqlite", [(i, i, 0, 0.0, "", 0, None) for i in range(3_000)])
     with closing(sqlite3.connect(path)) as db:
         db.execute("DELETE FROM t WHERE a % 3 = 0 OR a BETWEEN 1000 AND 1900")
