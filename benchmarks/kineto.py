@@ -1,4 +1,4 @@
-"""How fast a PyTorch profiler trace becomes columns, and in how much memory.
+"""How fast a PyTorch profiler trace becomes a diagnosis, and in how much memory.
 
 Run `python benchmarks/kineto.py FOLDER`. The file is made there once (200 MB of a decoder's steps,
 laid out as Kineto does) and read in a new process each time, so that the memory is its own.
@@ -125,9 +125,12 @@ def make(path: Path, size_mb: int) -> None:
 
 READ = """
 import resource, sys, time
+from stallscope.analyzers.diagnose import diagnose
 from stallscope.profiler.kineto.reader import read_kineto
+from stallscope.profiler.trace.to_capture import capture_of
 start = time.perf_counter()
 trace = read_kineto(sys.argv[1])
+diagnose(capture_of([trace]))
 seconds = time.perf_counter() - start
 print(seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, len(trace.kernels))
 """
