@@ -90,10 +90,13 @@ def _names(quantity: Quantity) -> tuple[str, ...]:
 
 def seen_in(capture: Capture, phase: str) -> Capture:
     """Return the capture with only those samples that speak of the phase alone."""
-    seen = samples_in(capture, phase)
     foreign = (*_NOT_OF_THEIR_TIME, *_BY_STEP)
-    kept = (s for s in seen.device_samples if not s.name.startswith(foreign))
-    return dataclasses.replace(seen, device_samples=(*kept, *phase_samples(capture, phase)))
+    kept = tuple(s for s in capture.device_samples if not s.name.startswith(foreign))
+    of_time = dataclasses.replace(capture, device_samples=kept)
+    if kept:
+        of_time = samples_in(of_time, phase)
+    samples = (*of_time.device_samples, *phase_samples(capture, phase))
+    return dataclasses.replace(capture, device_samples=samples)
 
 
 def _source(source: str, phase: str) -> str:

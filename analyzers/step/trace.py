@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import statistics
 from collections.abc import Mapping, Sequence
@@ -130,4 +129,5 @@ def _with(c: StepCost, traced: Traced, idle_rate: float) -> StepCost:
     known = {part: share * c.time_s for part, share in seen.items() if share is not None}
     host_s = c.host_s + idle_rate * (c.time_s - c.host_s)
     floor = None if c.floor is None else {**c.floor, **known}
-    return dataclasses.replace(c, host_s=host_s, floor=floor, traced=frozenset({"host", *known}))
+    traced_parts = frozenset(("host", *known))
+    return StepCost(c.step, c.time_s, host_s, floor, c.probed, traced_parts)
