@@ -28,6 +28,7 @@ INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 # Each is the function of its name in the module NAME_command; the line is its help's first.
 COMMANDS = {
     "run": "Run a model under instrumentation and say what limits it.",
+    "nsys": "Run any command under Nsight Systems and say what limits it.",
     "diagnose": "Judge a recorded run.",
     "plan": "Predict memory, speed and limits of a model on a device, without a run.",
     "doctor": "Say what can be observed here, and how to get the rest.",
@@ -44,7 +45,8 @@ def application(arguments: Collection[str] = tuple(COMMANDS)) -> typer.Typer:
     for name, line in COMMANDS.items():
         if name in arguments:
             module = importlib.import_module(f"stallscope.{name}_command")
-            app.command(name)(getattr(module, name))
+            settings = getattr(module, "CONTEXT", None)
+            app.command(name, context_settings=settings)(getattr(module, name))
         else:
             app.command(name, help=line)(_not_asked_for)
     return app

@@ -29,6 +29,12 @@ class Interrupted(StallscopeError):
     exit_code = 130
 
 
+class MissingTool(StallscopeError):
+    """A program that the command needs is not installed, or does not work; the message says how."""
+
+    exit_code = 3
+
+
 class MissingDependency(StallscopeError):
     """An optional package is needed; `extra` of stallscope brings it."""
 

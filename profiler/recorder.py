@@ -31,6 +31,7 @@ from stallscope.profiler.step_work import (
     prefill_work,
     warmup_work,
 )
+from stallscope.profiler.wrap.handshake import announce
 
 
 class Recorder:
@@ -64,6 +65,7 @@ class Recorder:
         self.add: Callable[[Row], None] = self._writer.put
         self._samplers: list[SamplerThread] = []
         self._device = open_device(device)
+        announce(self._writer.path, clock)
         self._describe(replace(subject, device=device) if type(device) is DeviceSpec else subject)
         self.sample(HostSampler(host_fields()))
         self.sample(EngineSampler(lambda: self.engine_state))

@@ -122,10 +122,10 @@ class Engine:
         chunks = [self._chunk(chunk) for chunk in plan.chunks]
         with log.step_range(plan):
             result = self._executor.execute(chunks)
-        finished = self._scheduler.complete(plan, self._stopped(result.tokens))
-        self._append(plan, result.tokens)
-        self._release(finished)
-        end_ns = self._hooks.clock()
+            finished = self._scheduler.complete(plan, self._stopped(result.tokens))
+            self._append(plan, result.tokens)
+            self._release(finished)
+            end_ns = self._hooks.clock()
         log.executed(plan, state, Span(start_ns, end_ns, result.forward_ns))
         log.sampled(end_ns, result.tokens)
         log.finished(end_ns, finished, self._scheduler)

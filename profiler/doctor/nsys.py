@@ -8,9 +8,10 @@ from pathlib import Path
 from stallscope.profiler.doctor.ask import Answer, ask, look
 from stallscope.profiler.doctor.counters import may_read_counters
 from stallscope.profiler.doctor.nvml import driver_version
-from stallscope.profiler.doctor.surroundings import Surroundings, at_least, elsewhere
+from stallscope.profiler.doctor.surroundings import Surroundings, at_least
 from stallscope.profiler.doctor.tools import NSYS, Found, find_tool
 from stallscope.profiler.evidence import Check
+from stallscope.profiler.nsys.importer import other_importer, own_importer
 
 _IMPORTER = "nsys importer"
 _RANGES = "nsys with nvtx"
@@ -18,10 +19,6 @@ _METRICS = "nsys GPU metrics"
 _IMPORTER_LOST = "reports: nsys leaves a .qdstrm file that no other program reads"
 _RANGES_LOST = "which kernel belongs to prefill and which to decode"
 _METRICS_LOST = "SM issue, tensor and DRAM activity over time"
-_IMPORTERS = (
-    "/usr/lib/nsight-systems/host-*/QdstrmImporter",
-    "/opt/nvidia/nsight-systems*/*/host-linux-*/QdstrmImporter",
-)
 _OLD_NVTX = "pip install 'nvtx<0.2.12'"
 _TRY = (
     "try it: nsys profile -t nvtx --sample=none -o try stallscope run --model tiny-26m "
@@ -36,20 +33,17 @@ def nsys_checks(place: Surroundings) -> tuple[Check, ...]:
         found.check,
         _importer(place, found),
         _ranges(found, look(place, "nvtx")),
-        _gpu_metrics(place, found),
+        gpu_metrics_check(place, found),
     )
 
 
 def _importer(place: Surroundings, nsys: Found) -> Check:
     if nsys.path is None:
         return _no_nsys(nsys, _IMPORTER, _IMPORTER_LOST)
-    # nsys looks beside its own folder, links resolved: seen with Debian's 2022.4, which installs
-    # the importer elsewhere and then reports "binary … not found".
-    own = nsys.path.resolve().parent.parent.glob("host-linux-*/QdstrmImporter")
-    beside = next(own, None)
+    beside = own_importer(nsys.path)
     if beside is not None:
         return _starts(place, beside, f"{beside}, where nsys looks for it")
-    other = _other_importer(place, nsys.path)
+    other = other_importer(place, nsys.path)
     if _is_script(nsys.path):
         reason = f"{nsys.path} is a script; where it starts nsys from is not known"
         fix = "run nsys profile -t nvtx -o try true, and see whether it leaves try.nsys-rep"
@@ -71,13 +65,6 @@ def _starts(place: Surroundings, importer: Path, reason: str) -> Check:
         return Check(_IMPORTER, "ok", reason)
     fix = "install the libraries that it names, or the whole of Nsight Systems"
     return Check(_IMPORTER, answer.status, f"{importer} {answer.problem}", _IMPORTER_LOST, fix)
-
-
-def _other_importer(place: Surroundings, nsys: Path) -> Path | None:
-    # Debian's tree below whatever prefix nsys itself is in, then the usual ones.
-    prefixes = [parent / "lib" for parent in nsys.resolve().parents if parent.name == "usr"]
-    local = (path for prefix in prefixes for path in prefix.glob("nsight-systems/host-*/Qdstrm*"))
-    return next((p for p in (*local, *elsewhere(place, *_IMPORTERS)) if p.is_file()), None)
 
 
 def _is_script(path: Path) -> bool:
@@ -113,7 +100,8 @@ def judge_ranges(nsys: str, nvtx: str) -> Check:
     return Check(_RANGES, "unknown", reason, _RANGES_LOST, _TRY)
 
 
-def _gpu_metrics(place: Surroundings, nsys: Found) -> Check:
+def gpu_metrics_check(place: Surroundings, nsys: Found) -> Check:
+    """Say whether nsys may sample the GPU's counters here."""
     if driver_version(place) is None:
         reason = "the kernel has no NVIDIA module loaded"
         return Check(_METRICS, "missing", reason, _METRICS_LOST, "see NVML")

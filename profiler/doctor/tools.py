@@ -50,10 +50,13 @@ NCU = Tool(
 
 
 def find_tool(place: Surroundings, tool: Tool) -> Found:
-    """Find a profiler and ask for its version; one that does not answer is not there."""
+    """Find a profiler on PATH and ask for its version; one that does not answer is not there."""
     path = on_path(place, tool.program)
-    if path is None:
-        return Found(_not_on_path(place, tool))
+    return Found(_not_on_path(place, tool)) if path is None else ask_tool(place, tool, path)
+
+
+def ask_tool(place: Surroundings, tool: Tool, path: Path) -> Found:
+    """Ask a profiler for its version."""
     answer = ask(place, [str(path), "--version"])
     if answer.problem is not None:
         reason = f"{path} {answer.problem}"
@@ -65,9 +68,14 @@ def find_tool(place: Surroundings, tool: Tool) -> Found:
     return Found(Check(tool.program, "ok", f"{version} at {path}"), path, version)
 
 
-def _not_on_path(place: Surroundings, tool: Tool) -> Check:
+def off_path(place: Surroundings, tool: Tool) -> Path | None:
+    """Return the newest profiler of a kind where installers leave it without a word to PATH."""
     patterns = [f"{folder}/{tool.program}" for folder in tool.folders]
-    found = next((path for path in elsewhere(place, *patterns) if path.is_file()), None)
+    return next((path for path in elsewhere(place, *patterns) if path.is_file()), None)
+
+
+def _not_on_path(place: Surroundings, tool: Tool) -> Check:
+    found = off_path(place, tool)
     if found is None:
         return Check(tool.program, "missing", "not on PATH", tool.gives, tool.get)
     reason = f"not on PATH, but there is {found}"

@@ -65,14 +65,16 @@ def _whole(value: Any) -> int | None:
 def _window(database: Database, system_ns: int | None) -> tuple[int, int] | None:
     """Return when recording was on.
 
-    Events count from the session's start. So does the window, until 2024; later files give it on
-    the system's clock and say at which time of that clock the session started.
+    Events count from when recording began: a file of 2024.6 says "Profiling has started." at 0,
+    and stopped at the window's length; 2022.4.2 with --delay does so too. The window itself counts
+    from elsewhere: until 2024 from the session's start, which may be long before; later files say
+    at which time of its clock events count 0.
     """
     row = next(database.rows("ANALYSIS_DETAILS", ("startTime", "stopTime")), None)
     start, stop = (_whole(value) for value in row or (None, None))
     if start is None or stop is None or stop <= start:
         return None
-    zero = system_ns if system_ns is not None and start >= system_ns else 0
+    zero = system_ns if system_ns is not None and start >= system_ns else start
     return start - zero, stop - zero
 
 

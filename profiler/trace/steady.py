@@ -40,7 +40,7 @@ def steady_window(busy: Union, queued: Union, steps: Sequence[Step]) -> Window |
     counted = [s for s in steps if not s.warmup]
     if counted:
         window = Window(min(s.start_ns for s in counted), max(s.end_ns for s in counted))
-        return _without_old_queue(window, busy, queued)
+        return _without_old_queue(window, busy, queued) if len(busy) else window
     return _of_kernels(busy) if len(busy) else None
 
 

@@ -62,6 +62,17 @@ REFUSALS = {
     "text file": (["diagnose", "old.md"], 1, "old.md: a text file; diagnose reads captures"),
     "diagnose html": (["diagnose", "old.md", "-o", "x.html"], 2, "HTML reports are not built yet"),
     "two devices": (["diagnose", "a", "--gpu", "t4", "--gpu-file", "b"], 2, "--gpu and --gpu-file"),
+    "nothing to trace": (["nsys"], 2, "Missing argument 'CMD"),
+    "no such program": (["nsys", "--", "none-such"], 2, "none-such: not on PATH; check the comm"),
+    "no such script": (["nsys", "--", "./none.sh"], 2, "./none.sh: no such program"),
+    "not a report": (["nsys", "--keep", "x.sqlite", "--", "ls"], 2, "give the report the suffix"),
+    "one file for two": (
+        ["nsys", "--capture", "a.json", "-o", "./a.json", "--", "ls"],
+        2,
+        "name one file; give each a file of its own",
+    ),
+    "half a second": (["nsys", "--duration", "0.5", "--", "ls"], 2, "'--duration'"),
+    "report exists": (["nsys", "-o", "old.md", "--", "ls"], 2, "-o old.md: exists; add --force"),
     "unknown GPU": (["diagnose", "a", "--gpu", "a100"], 1, "a100-sxm4-40gb"),
 }
 
@@ -119,7 +130,7 @@ def test_version_is_printed() -> None:
     assert (result.exit_code, result.stdout) == (0, f"stallscope {__version__}\n")
 
 
-@pytest.mark.parametrize("command", ["run", "diagnose", "plan", "doctor"])
+@pytest.mark.parametrize("command", ["run", "nsys", "diagnose", "plan", "doctor"])
 def test_help_of_each_command(command: str) -> None:
     result = CliRunner().invoke(application(), [command, "--help"])
     assert result.exit_code == 0
@@ -128,7 +139,7 @@ def test_help_of_each_command(command: str) -> None:
 
 def test_what_is_not_built_is_not_offered() -> None:
     result = CliRunner().invoke(application(), ["--help"])
-    for command in ("nsys", "attach", "compare"):
+    for command in ("attach", "compare"):
         assert command not in result.stdout
 
 
