@@ -1,6 +1,5 @@
 """Read whatever a run was recorded with: the one way in for files."""
 
-# mypy: disable-error-code="import-not-found"
 from __future__ import annotations
 
 from collections.abc import Sequence

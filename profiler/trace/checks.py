@@ -10,7 +10,7 @@ import numpy as np
 from stallscope.profiler.trace.intervals import Union
 from stallscope.profiler.trace.phases import MarkedStep
 from stallscope.profiler.trace.steady import Window
-from stallscope.profiler.trace.timeline import CallKind, Trace
+from stallscope.profiler.trace.timeline import CallKind, Finding, Trace
 
 # A trace with fewer kernels than the first and less work than the second holds no step; fewer than
 # the third are no sequence at all.
@@ -18,7 +18,11 @@ LEAST_KERNELS = 20
 LEAST_BUSY_NS = 1_000_000
 FEWEST_KERNELS = 3
 CAPTURING_BUSY = 0.05  # a trace in which graphs were captured and kernels ran for less than this
-RECORDED_BUSY = 0.05  # a host that was slowed by the profiler, where a trace is busy for less
+MUCH_OVERHEAD = 0.05  # of the window, in which the profiler itself worked on the host
+
+
+# What readers call the absence of kernels, with their own reason for it.
+WITHOUT_KERNELS = ("no_kernel_table", "no_kernels", "kernels_not_timed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +38,8 @@ def checks(
 ) -> Iterator[Check]:
     """Check one trace. `busy` is when any of its devices worked, within and outside the window."""
     for finding in trace.findings:
-        yield Check(" ".join(part for part in (_sentence(finding.reason), finding.how) if part))
+        if len(trace.kernels) or finding.what not in WITHOUT_KERNELS:
+            yield Check(_told(finding))
     captures = int(np.count_nonzero(trace.calls.kind == CallKind.CAPTURE))
     kernels = len(trace.kernels)
     if kernels == 0:
@@ -60,16 +65,33 @@ def checks(
             "Python stacks were recorded, which slows the host several times over: time that "
             "the device waits for the host is overstated. Trace again without with_stack."
         )
+    yield from _overhead(trace, window)
+
+
+def _overhead(trace: Trace, window: Window | None) -> Iterator[Check]:
+    """Say where the profiler itself took much of the host's time."""
+    overhead_ns = trace.facts.get("profiler_overhead_ns", 0)
+    if window is None or overhead_ns < MUCH_OVERHEAD * window.length_ns:
+        return
+    yield Check(
+        f"The profiler itself worked for {overhead_ns / 1e6:.1f} ms in this time: what the device "
+        "waits for the host is overstated. Trace fewer kinds of events, or later in the run."
+    )
 
 
 def _without_kernels(trace: Trace, steps: Sequence[MarkedStep]) -> Iterator[Check]:
-    said = "The trace holds no kernel"
-    how = "Trace the device too (nsys: -t cuda; torch profiler: ProfilerActivity.CUDA)."
+    """Say it once, with the reader's own reason where there is one."""
+    told = [_told(f) for f in trace.findings if f.what in WITHOUT_KERNELS] or [
+        "The trace holds no kernel. Trace the device too (nsys: -t cuda; torch profiler: "
+        "ProfilerActivity.CUDA)."
+    ]
     if steps:
-        yield Check(f"{said}, so what a device did in these steps is not known. {how}")
+        yield Check(f"What a device did in these steps is not known. {' '.join(told)}")
     else:
-        yield Check(f"{said} and no range that marks a step. {how}", "profiler")
+        yield Check(f"{' '.join(told)} No range marks a step either.", "profiler")
 
 
-def _sentence(text: str) -> str:
-    return text if text.endswith((".", "!", "?")) else f"{text}."
+def _told(finding: Finding) -> str:
+    said = finding.reason
+    said = said if said.endswith((".", "!", "?")) else f"{said}."
+    return f"{said} {finding.how}".strip()

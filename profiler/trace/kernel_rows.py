@@ -116,7 +116,8 @@ def _sums(kernels: Kernels, chosen: Mask, size: int) -> tuple[Ints, Ints]:
 def _longest_name(kernels: Kernels, chosen: Mask, names: Sequence[str]) -> str:
     if not chosen.any():
         return ""
-    return names[int(np.argmax(_sums(kernels, chosen, len(names))[1]))]
+    counts, busy = _sums(kernels, chosen, len(names))
+    return names[int(np.argmax(np.where(counts > 0, busy, -1)))]
 
 
 def _moving(

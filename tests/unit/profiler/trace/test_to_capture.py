@@ -9,7 +9,7 @@ import pytest
 from trace_builder import US, CallKind, CopyKind, calls, copies, kernels, ranges, trace
 
 from stallscope.profiler.capture import Capture, Step
-from stallscope.profiler.trace.timeline import Series, Trace, TracedDevice
+from stallscope.profiler.trace.timeline import Finding, Series, Trace, TracedDevice
 from stallscope.profiler.trace.to_capture import capture_of
 
 GEMM, GEMV, NCCL = 0, 1, 2
@@ -285,7 +285,20 @@ def test_no_kernel() -> None:
     assert blocked_as(trace()) == ["profiler"]
     marked = trace(texts=TEXTS, marks=ranges((0, 10, DECODE)))
     assert blocked_as(marked) == []
-    assert sentences(marked)[0].startswith("The trace holds no kernel")
+    (said,) = sentences(marked)
+    assert said.startswith("What a device did in these steps is not known. The trace holds no ker")
+    reason = Finding("no_kernel_table", "CUDA was not traced", "Use -t cuda.")
+    assert sentences(dataclasses.replace(trace(), findings=(reason,))) == [
+        "CUDA was not traced. Use -t cuda. No range marks a step either."
+    ]
+
+
+def test_a_profiler_that_took_much_of_the_time_is_told() -> None:
+    """Twenty kernels of 8 µs in 198: 5 % are 9.9 µs."""
+    for overhead_ns, told in ((9_800, 0), (9_900, 1)):
+        facts = {"profiler_overhead_ns": overhead_ns}
+        slowed = dataclasses.replace(trace(names=NAMES, kernels=kernels(*MANY)), facts=facts)
+        assert len(sentences(slowed)) == told
 
 
 def test_a_trace_of_graphs_being_captured() -> None:
