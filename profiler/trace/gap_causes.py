@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from stallscope.profiler.trace.intervals import Union, difference, union
+from stallscope.profiler.trace.intervals import Union, difference, slices, union
 from stallscope.profiler.trace.timeline import CallKind, Calls, Ints, Ranges, SmallInts, Trace
 
 # In order of precedence: what is under way on any launching thread explains a gap before what comes
@@ -41,10 +41,13 @@ def gap_causes(trace: Trace, idle: Union, threads: SmallInts) -> Mapping[str, in
 
 def _near(rows: Calls | Ranges, idle: Union, threads: SmallInts) -> Ints:
     """Return the places of those rows of the threads that share time with some of the idle."""
-    begun = np.searchsorted(idle.start_ns, rows.end_ns, side="left")
-    ended = np.searchsorted(idle.end_ns, rows.start_ns, side="right")
-    near = np.flatnonzero(begun > ended)
-    return near[np.isin(rows.thread[near], threads)]
+    found = [np.empty(0, dtype=np.int64)]
+    for run in slices(len(rows)):
+        begun = np.searchsorted(idle.start_ns, rows.end_ns[run], side="left")
+        ended = np.searchsorted(idle.end_ns, rows.start_ns[run], side="right")
+        near = np.flatnonzero(begun > ended) + run.start
+        found.append(near[np.isin(rows.thread[near], threads)])
+    return np.concatenate(found)
 
 
 def _take(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stallscope.profiler.capture import KernelSummary
-from stallscope.profiler.trace.intervals import Union, overlap_ns, union
+from stallscope.profiler.trace.intervals import Union, overlap_ns, slices, union
 from stallscope.profiler.trace.timeline import Copies, CopyKind, Ints, Kernels, SmallInts
 
 # Of each phase this many names are listed; the others are added up by class.
@@ -107,10 +107,14 @@ def _by_name(
 
 def _sums(kernels: Kernels, chosen: Mask, size: int) -> tuple[Ints, Ints]:
     """Return launches and nanoseconds by name; sums stay exact below 2⁵³ ns, three months."""
-    name = kernels.name[chosen]
-    lengths = (kernels.end_ns - kernels.start_ns)[chosen]
-    counts = np.bincount(name, minlength=size).astype(np.int64)
-    return counts, np.bincount(name, weights=lengths, minlength=size).astype(np.int64)
+    counts, busy = np.zeros(size, dtype=np.int64), np.zeros(size)
+    for run in slices(len(kernels)):
+        here = chosen[run]
+        name = kernels.name[run][here]
+        lengths = (kernels.end_ns[run] - kernels.start_ns[run])[here]
+        counts += np.bincount(name, minlength=size)
+        busy += np.bincount(name, weights=lengths, minlength=size)
+    return counts, busy.astype(np.int64)
 
 
 def _longest_name(kernels: Kernels, chosen: Mask, names: Sequence[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stallscope.profiler.trace.intervals import Union
+from stallscope.profiler.trace.intervals import Union, slices
 from stallscope.profiler.trace.timeline import UNKNOWN, Calls, Ints
 
 
@@ -18,20 +18,39 @@ def split_gaps(busy: Union, launch_ns: Ints, calls: Calls) -> tuple[Union, Union
     a graph, or work that the trace does not show: one that begins in the middle of things starts
     with a gap in which the queue from before was worked off.
     """
-    gap_start, gap_end = busy.end_ns[:-1], busy.start_ns[1:]
-    returned = _returned(launch_ns[1:], calls)
-    begins = np.where(returned == UNKNOWN, gap_end, np.clip(returned, gap_start, gap_end))
-    before, after = begins > gap_start, gap_end > begins
-    return Union(gap_start[before], begins[before]), Union(begins[after], gap_end[after])
+    gap_starts, gap_ends, launches = busy.end_ns[:-1], busy.start_ns[1:], launch_ns[1:]
+    start, end = _in_order(calls)
+    waiting: list[Union] = []
+    queued: list[Union] = []
+    for run in slices(len(gap_starts)):
+        gap_start, gap_end = gap_starts[run], gap_ends[run]
+        returned = _returned(launches[run], start, end)
+        begins = np.where(returned == UNKNOWN, gap_end, np.clip(returned, gap_start, gap_end))
+        before, after = begins > gap_start, gap_end > begins
+        waiting.append(Union(gap_start[before], begins[before]))
+        queued.append(Union(begins[after], gap_end[after]))
+    return _joined(waiting), _joined(queued)
 
 
-def _returned(launch_ns: Ints, calls: Calls) -> Ints:
-    """Return when the calls that began at these moments ended, −1 where no such call is known."""
-    if not len(calls):
-        return np.full(len(launch_ns), UNKNOWN, dtype=np.int64)
+def _in_order(calls: Calls) -> tuple[Ints, Ints]:
     start, end = calls.start_ns, calls.end_ns
     if np.any(start[1:] < start[:-1]):
         order = np.argsort(start, kind="stable")
-        start, end = start[order], end[order]
+        return start[order], end[order]
+    return start, end
+
+
+def _returned(launch_ns: Ints, start: Ints, end: Ints) -> Ints:
+    """Return when the calls that began at these moments ended, −1 where no such call is known."""
+    if not len(start):
+        return np.full(len(launch_ns), UNKNOWN, dtype=np.int64)
     place = np.minimum(np.searchsorted(start, launch_ns, side="left"), len(start) - 1)
     return np.where(start[place] == launch_ns, end[place], UNKNOWN)
+
+
+def _joined(parts: list[Union]) -> Union:
+    none = np.empty(0, dtype=np.int64)
+    return Union(
+        np.concatenate([none, *(part.start_ns for part in parts)]),
+        np.concatenate([none, *(part.end_ns for part in parts)]),
+    )

@@ -8,7 +8,7 @@ import numpy as np
 
 from stallscope.profiler.capture import Step
 from stallscope.profiler.trace.device_work import DeviceWork
-from stallscope.profiler.trace.intervals import covered_ns
+from stallscope.profiler.trace.intervals import covered_ns, slices
 from stallscope.profiler.trace.phases import MarkedStep
 from stallscope.profiler.trace.timeline import UNKNOWN, Ints, SmallInts
 
@@ -93,12 +93,15 @@ def _device_time(count: int, devices: Sequence[DeviceWork]) -> tuple[Ints, Ints]
     last_ns = np.full(count, UNKNOWN, dtype=np.int64)
     longest = np.full(count, UNKNOWN, dtype=np.int64)
     for device in devices:
-        mine = device.step != UNKNOWN
-        step = device.step[mine]
-        last_ns = np.maximum(last_ns, _last(step, device.end_ns[mine], count))
-        time_ns = np.bincount(step, weights=device.fresh_ns[mine], minlength=count)
-        seen = np.bincount(step, minlength=count) > 0
-        np.maximum(longest, np.where(seen, time_ns.astype(np.int64), UNKNOWN), out=longest)
+        time_ns = np.full(count, UNKNOWN, dtype=np.int64)
+        for run in slices(len(device.step)):
+            mine = device.step[run] != UNKNOWN
+            step = device.step[run][mine]
+            last_ns = np.maximum(last_ns, _last(step, device.end_ns[run][mine], count))
+            more = np.bincount(step, weights=device.fresh_ns[run][mine], minlength=count)
+            seen = np.bincount(step, minlength=count) > 0
+            time_ns[seen] = np.maximum(time_ns[seen], 0) + more[seen].astype(np.int64)
+        np.maximum(longest, time_ns, out=longest)
     return longest, last_ns
 
 
