@@ -85,10 +85,14 @@ def within(busy: Union, start_ns: int, end_ns: int) -> Union:
     last = int(np.searchsorted(busy.start_ns, end_ns, side="left"))
     if last <= first or end_ns <= start_ns:
         return Union(busy.start_ns[:0], busy.end_ns[:0])
-    return Union(
-        np.maximum(busy.start_ns[first:last], start_ns),
-        np.minimum(busy.end_ns[first:last], end_ns),
-    )
+    starts, ends = busy.start_ns[first:last], busy.end_ns[first:last]
+    if starts[0] < start_ns:  # only the first can begin before, and only the last end after
+        starts = starts.copy()
+        starts[0] = start_ns
+    if ends[-1] > end_ns:
+        ends = ends.copy()
+        ends[-1] = end_ns
+    return Union(starts, ends)
 
 
 def gaps(busy: Union, start_ns: int, end_ns: int) -> Union:

@@ -81,10 +81,14 @@ def _of_kernels(busy: Union) -> Window:
 def _silences(busy: Union, window: Window, least_ns: int) -> Iterator[tuple[int, int]]:
     """Yield the gaps of at least this length within the window, its ends counted as busy."""
     seen = within(busy, window.start_ns, window.end_ns)
-    starts = np.concatenate(([window.start_ns], seen.end_ns))
-    ends = np.concatenate((seen.start_ns, [window.end_ns]))
-    for place in np.flatnonzero(ends - starts >= least_ns).tolist():
-        yield int(starts[place]), int(ends[place])
+    if not len(seen):
+        return
+    if seen.start_ns[0] - window.start_ns >= least_ns:
+        yield window.start_ns, int(seen.start_ns[0])
+    for place in np.flatnonzero(seen.start_ns[1:] - seen.end_ns[:-1] >= least_ns).tolist():
+        yield int(seen.end_ns[place]), int(seen.start_ns[place + 1])
+    if window.end_ns - seen.end_ns[-1] >= least_ns:
+        yield int(seen.end_ns[-1]), window.end_ns
 
 
 def _share_before(busy: Union, t_ns: int) -> float:
