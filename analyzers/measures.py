@@ -14,6 +14,7 @@ from stallscope.analyzers.padding import padding_measures
 from stallscope.analyzers.phase_counters import PHASES, phase_measures
 from stallscope.analyzers.step.budget import StepCost
 from stallscope.analyzers.step.origins import origin_of_host
+from stallscope.analyzers.token_rates import RATE_MEASURES, token_rates
 from stallscope.analyzers.trace_figures import TRACE_MEASURES, trace_measures
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.evidence import BoundSide, Measure
@@ -91,6 +92,7 @@ MEASURES: dict[str, tuple[str, str]] = {
     "ffn_parameter_share": ("fraction", "the MLP's share of all parameters"),
     "probe_bandwidth": ("B/s", "memory stream probe"),
     "probe_flops": ("FLOP/s", "square matrix product probe"),
+    **RATE_MEASURES,
     **TRACE_MEASURES,
 }
 
@@ -231,6 +233,7 @@ def step_measures(
         *work_measures(costs, cost),
         *(stream_measure(capture, costs, cost) if cost is not None else ()),
         *padding_measures(costs, cost),
+        *token_rates(costs),
         *host_measure(costs),
         *(m for phase in PHASES for m in phase_measures(capture, phase)),
         *trace_measures(capture),

@@ -172,6 +172,7 @@ def test_no_measure_stands_for_what_is_not_known() -> None:
     assert found(Capture()) == {}
     assert set(found(Capture(steps=(step(0, 0, 1),)))) == {
         "allocation_failures",
+        "decode_tokens_per_s",
         "decode_share_requests",
         "decode_share_engine",
     }
