@@ -92,7 +92,7 @@ def test_another_exception_is_a_note_and_no_verdict() -> None:
 
 
 @pytest.mark.parametrize(
-    ("blocked", "start"), [("telemetry", "The telemetry"), ("profiler", "The profiler")]
+    ("blocked", "start"), [("telemetry", "The telemetry"), ("profiler", "What was recorded")]
 )
 def test_a_check_that_blocks_the_verdict(blocked: str, start: str) -> None:
     sentence = "Every clock reads zero."
