@@ -8,7 +8,9 @@ from stallscope.profiler.doctor.ask import ask
 from stallscope.profiler.doctor.surroundings import Surroundings, at_least
 from stallscope.profiler.nsys.installed import Nsys
 
-# docs.nvidia.com/nsight-systems/2021.4/UserGuide, "CLI Profile Command Switch Options".
+# A fallback for an nsys that does not list its options: the help of 2022.4.2 has these, and older
+# ones are taken to have them too (not checked; docs.nvidia.com/nsight-systems has each version's
+# guide).
 _FROM_2021_4 = frozenset(
     {
         "--capture-range",
@@ -24,9 +26,9 @@ _FROM_2021_4 = frozenset(
         "--trace-fork-before-exec",
     }
 )
-# Each option's first version. The granularity of graphs stands in
-# docs.nvidia.com/nsight-systems/2022.1/UserGuide; before it they were always traced by node. The
-# plural of the metrics' option came with 2024.5 (users of 2024.2.3 tell that it is refused there).
+# The first version taken to have an option, where the help of 2022.4.2 alone does not settle it. The
+# granularity of graphs is in that help; from when on was not checked. The plural of the metrics'
+# option is refused by 2024.2.3 and used with 2025.6.3, by users' accounts; 2024.5 is a guess between.
 _SINCE = {"--cuda-graph-trace": (2022, 1), "--gpu-metrics-devices": (2024, 5)}
 
 

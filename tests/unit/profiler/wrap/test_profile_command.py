@@ -19,10 +19,9 @@ BASE = [
 GRAPHS = "--cuda-graph-trace=node"
 END = ["--force-overwrite=true", "--output=/tmp/x/trace", "python", "serve.py", "--port=1"]
 
-# `--cuda-graph-trace` stands in docs.nvidia.com/nsight-systems/2022.1/UserGuide, and not in that of
-# 2021.4. `--gpu-metrics-device` became plural with 2024.5. `nsys profile --help` of 2022.4.2, in
-# Debian, has the former and the singular; 2025.6.3 is called with the plural (srt-slurm's set-up
-# for SGLang says that 2024.2.3 refuses it).
+# `nsys profile --help` of 2022.4.2, in Debian, has `--cuda-graph-trace` and the singular
+# `--gpu-metrics-device`. By users' accounts 2024.2.3 refuses the plural and 2025.6.3 takes it. What
+# other versions take is a guess, used only where nsys does not list its options itself.
 VERSIONS = {
     "2021.4.1.73": (False, "--gpu-metrics-device=all"),
     "2022.4.2.1": (True, "--gpu-metrics-device=all"),
