@@ -66,7 +66,8 @@ def allocation_failures(capture: Capture) -> Measure | None:
     kernels shows no allocation that failed.
     """
     failures = refused_allocations(capture)
-    is_recorded = capture.steps and capture.cut is None and "trace" not in capture.meta
+    is_trace_alone = "trace" in capture.meta and "host" not in capture.meta
+    is_recorded = capture.steps and capture.cut is None and not is_trace_alone
     if not failures and not is_recorded:
         return None
     value = float(len(failures))

@@ -26,9 +26,10 @@ _FROM_2021_4 = frozenset(
         "--trace-fork-before-exec",
     }
 )
-# The first version taken to have an option, where the help of 2022.4.2 alone does not settle it. The
-# granularity of graphs is in that help; from when on was not checked. The plural of the metrics'
-# option is refused by 2024.2.3 and used with 2025.6.3, by users' accounts; 2024.5 is a guess between.
+# The first version taken to have an option, where the help of 2022.4.2 alone does not settle it.
+# The granularity of graphs is in that help; from when on was not checked. The plural of the
+# metrics' option is refused by 2024.2.3 and used with 2025.6.3, by users' accounts; 2024.5 is a
+# guess between those.
 _SINCE = {"--cuda-graph-trace": (2022, 1), "--gpu-metrics-devices": (2024, 5)}
 
 

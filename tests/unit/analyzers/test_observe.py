@@ -187,3 +187,12 @@ def test_more_bytes_than_the_memory_can_move_are_a_wrong_count() -> None:
         "mbu ≥ 2.500 is more than the device can do: the count of bytes is wrong (check dtype, "
         "model and device)"
     )
+
+
+@pytest.mark.parametrize(
+    ("meta", "known"), [({}, True), ({"trace": {}}, False), ({"trace": {}, "host": {}}, True)]
+)
+def test_a_trace_alone_shows_no_allocation(meta: dict[str, object], known: bool) -> None:
+    """A recorder that was traced besides still tells of its own."""
+    capture = Capture(steps=(step(0, 0, 1),), meta=meta)
+    assert (allocation_failures(capture) is not None) == known
