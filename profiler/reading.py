@@ -12,6 +12,7 @@ from stallscope.profiler.capture import Capture
 from stallscope.profiler.file_kinds import TRACES, InputKind, input_kind, kind_of
 
 if TYPE_CHECKING:
+    from stallscope.profiler.trace.reduce import Reduced
     from stallscope.profiler.trace.timeline import Trace
 
 READ = (
@@ -33,9 +34,10 @@ def read_inputs(paths: Sequence[Path]) -> Capture:
     kinds = [_known_kind(path) for path in paths]
     if all(kind in TRACES for kind in kinds):
         _check_one_tool(paths, kinds)
-        from stallscope.profiler.trace.to_capture import capture_of
+        from stallscope.profiler.in_processes import in_processes
+        from stallscope.profiler.trace.to_capture import capture_of_ranks
 
-        return capture_of(_traces(paths, kinds))
+        return capture_of_ranks(in_processes(reduced, paths))
     if len(paths) == 1:
         return _read_other(paths[0], kinds[0])
     path, kind = next((p, k) for p, k in zip(paths, kinds, strict=True) if k not in TRACES)
@@ -82,13 +84,11 @@ def _read_other(path: Path, kind: InputKind) -> Capture:
     return read_capture(path)
 
 
-def _traces(paths: Sequence[Path], kinds: Sequence[InputKind]) -> list[Trace]:
-    """Read traces, in order; the exports of several ranks, often large, beside each other."""
-    if len(paths) > 1 and all(kind is InputKind.NSYS_SQLITE for kind in kinds):
-        from stallscope.profiler.nsys.many import read_nsys_many
+def reduced(path: Path) -> Reduced:
+    """Read a trace and reduce it: what a process of its own hands back is small."""
+    from stallscope.profiler.trace.reduce import reduce_trace
 
-        return list(read_nsys_many(paths))
-    return [read_trace(path, kind) for path, kind in zip(paths, kinds, strict=True)]
+    return reduce_trace(read_trace(path, _known_kind(path)))
 
 
 def read_trace(path: Path, kind: InputKind) -> Trace:

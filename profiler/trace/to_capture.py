@@ -3,37 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from stallscope.profiler.capture import Capture, DeviceSample, Event, KernelSummary, Source, Step
+from stallscope.profiler.capture import Capture, Event, Source
 from stallscope.profiler.known_devices import known_device
 from stallscope.profiler.spec import Subject
-from stallscope.profiler.trace.checks import Check, checks
-from stallscope.profiler.trace.device_work import at_any, device_work
-from stallscope.profiler.trace.figures import device_figures
-from stallscope.profiler.trace.found_steps import find_steps
-from stallscope.profiler.trace.kernel_classes import kernel_class
-from stallscope.profiler.trace.kernel_rows import DeviceRows, Mask, Phased, kernel_rows
-from stallscope.profiler.trace.phases import Joined, JoinedBy, MarkedStep
-from stallscope.profiler.trace.steady import Window, steady_window
-from stallscope.profiler.trace.step_rows import step_rows
-from stallscope.profiler.trace.timeline import UNKNOWN, Copies, Kernels, Trace
-
-OTHER = "other"  # the phase of what belongs to no step
-
-
-@dataclass(frozen=True, slots=True)
-class _Reduced:
-    """What one trace comes to."""
-
-    steps: tuple[Step, ...]
-    kernels: tuple[KernelSummary, ...]
-    samples: tuple[DeviceSample, ...]
-    events: tuple[Event, ...]
-    checks: tuple[Check, ...]
+from stallscope.profiler.trace.reduce import Origin, Reduced, reduce_trace
+from stallscope.profiler.trace.timeline import Trace
 
 
 def capture_of(traces: Sequence[Trace]) -> Capture:
@@ -41,37 +18,64 @@ def capture_of(traces: Sequence[Trace]) -> Capture:
 
     Raises ValueError without a trace.
     """
-    if not traces:
+    return capture_of_ranks([reduce_trace(trace) for trace in traces])
+
+
+def capture_of_ranks(reduced: Sequence[Reduced]) -> Capture:
+    """Put reduced traces together as the ranks of one run. Raises ValueError without any."""
+    if not reduced:
         raise ValueError("no trace to reduce")
-    ranks = _ranks(traces)
-    reduced: list[_Reduced] = []
-    for trace, rank in zip(traces, ranks, strict=True):
-        first_id = sum(len(r.steps) for r in reduced)
-        reduced.append(_reduce(trace, rank, first_id=first_id, alone=len(traces) == 1))
-    found = _check_events([r.checks for r in reduced], ranks, traces)
+    ranks = _ranks([one.origin for one in reduced])
+    placed = [
+        _placed(one, rank, first_id=sum(len(r.steps) for r in reduced[:index]))
+        for index, (one, rank) in enumerate(zip(reduced, ranks, strict=True))
+    ]
+    if len(reduced) == 1:
+        placed = list(reduced)
     return Capture(
-        subject=_subject(traces),
-        steps=tuple(s for r in reduced for s in r.steps),
-        kernels=tuple(k for r in reduced for k in r.kernels),
-        device_samples=tuple(s for r in reduced for s in r.samples),
-        events=(*found, *(e for r in reduced for e in r.events)),
+        subject=_subject(reduced),
+        steps=tuple(s for one in placed for s in one.steps),
+        kernels=tuple(k for one in placed for k in one.kernels),
+        device_samples=tuple(s for one in placed for s in one.samples),
+        events=(*_check_events(reduced, ranks), *(e for one in placed for e in one.events)),
         sources=tuple(
-            Source(i, trace.kind, trace.path, "trace", 0, 0) for i, trace in enumerate(traces)
+            Source(i, one.origin.kind, one.origin.path, "trace", 0, 0)
+            for i, one in enumerate(reduced)
         ),
-        meta=_meta(traces, ranks),
+        meta=_meta(reduced, ranks),
     )
 
 
-def _ranks(traces: Sequence[Trace]) -> tuple[int, ...]:
-    stated = [trace.rank for trace in traces]
-    known = [rank for rank in stated if rank is not None]
-    if len(known) == len(traces) and len(set(known)) == len(known):
+def _placed(one: Reduced, rank: int, *, first_id: int) -> Reduced:
+    """Number a trace's rows as those of a rank among others, and tell its devices from theirs."""
+
+    def label(device: str) -> str:
+        return f"rank {rank} {device}"
+
+    return replace(
+        one,
+        steps=tuple(s._replace(rank=rank, id=s.id + first_id) for s in one.steps),
+        kernels=tuple(k._replace(rank=rank, device=label(k.device)) for k in one.kernels),
+        samples=tuple(s._replace(device=label(s.device)) for s in one.samples),
+        events=tuple(
+            e._replace(
+                data={**e.data, "rank": rank}
+                | ({"device": label(e.data["device"])} if "device" in e.data else {})
+            )
+            for e in one.events
+        ),
+    )
+
+
+def _ranks(origins: Sequence[Origin]) -> tuple[int, ...]:
+    known = [origin.rank for origin in origins if origin.rank is not None]
+    if len(known) == len(origins) and len(set(known)) == len(known):
         return tuple(known)
-    return tuple(range(len(traces)))
+    return tuple(range(len(origins)))
 
 
-def _subject(traces: Sequence[Trace]) -> Subject:
-    devices = [device for trace in traces for device in trace.devices]
+def _subject(reduced: Sequence[Reduced]) -> Subject:
+    devices = [device for one in reduced for device in one.devices]
     products = {device.product for device in devices}
     product = products.pop() if len(products) == 1 else None
     if product is None:
@@ -81,120 +85,41 @@ def _subject(traces: Sequence[Trace]) -> Subject:
     return Subject(device=spec, num_devices=len(devices))
 
 
-def _meta(traces: Sequence[Trace], ranks: Sequence[int]) -> dict[str, Any]:
-    products = sorted({d.product for t in traces for d in t.devices if d.product})
+def _meta(reduced: Sequence[Reduced], ranks: Sequence[int]) -> dict[str, Any]:
     return {
         "ended": {},
         "trace": {
-            "tools": sorted({trace.tool for trace in traces}),
+            "tools": sorted({one.origin.tool for one in reduced}),
             "ranks": list(ranks),
-            "devices": products,
+            "devices": sorted({d.product for one in reduced for d in one.devices if d.product}),
         },
     }
 
 
-def _reduce(trace: Trace, rank: int, *, first_id: int, alone: bool) -> _Reduced:
-    kernels, copies = trace.kernels, trace.copies
-    seen = find_steps(trace)
-    of_kernels, of_copies = seen.of_kernels, seen.of_copies
-    devices = [
-        device_work(trace, index, of_kernels, of_copies) for index in range(len(trace.devices))
-    ]
-    busy = at_any([device.busy for device in devices])
-    steps = step_rows(seen.steps, devices, rank=rank, first_id=first_id)
-    window = steady_window(busy, at_any([device.queued for device in devices]), steps)
-    steps = tuple(_begun_within(step, window) for step in steps)
-    t_ns = window.start_ns if window is not None else 0
-    found = _joined_events(of_kernels, rank, t_ns) if seen.steps else []
-    summaries: list[KernelSummary] = []
-    samples: list[DeviceSample] = []
-    phased = _phased(seen.steps, of_kernels, of_copies)
-    classes = [kernel_class(name) for name in trace.names]
-    for index, device in enumerate(trace.devices if window is not None else ()):
-        assert window is not None
-        rows = DeviceRows(
-            device.label if alone else f"rank {rank} {device.label}",
-            rank,
-            _inside(kernels, index, window) & (phased.kernels != UNKNOWN),
-            _inside(copies, index, window) & (phased.copies != UNKNOWN),
-        )
-        summaries += kernel_rows(
-            rows,
-            devices[index].kernels,
-            kernels,
-            copies,
-            phased,
-            names=trace.names,
-            classes=classes,
-        )
-        figures = device_figures(trace, index, rows, devices[index], steps, window)
-        samples += figures.samples
-        found += figures.events
-    checked = [*checks(trace, busy, window, seen.steps)]
-    if seen.evidence is not None:
-        checked.append(Check(f"No mark tells the steps apart, but kernels recur: {seen.evidence}."))
-    return _Reduced(steps, tuple(summaries), tuple(samples), tuple(found), tuple(checked))
-
-
-def _begun_within(step: Step, window: Window | None) -> Step:
-    """Cut from a step what the window leaves out of its beginning."""
-    if window is None or step.warmup or step.start_ns >= window.start_ns:
-        return step
-    return step._replace(start_ns=min(window.start_ns, step.end_ns))
-
-
-def _phased(steps: Sequence[MarkedStep], of_kernels: Joined, of_copies: Joined) -> Phased:
-    """Give each row its step's phase; rows of warm-up have none, rows of no step are "other"."""
-    names = tuple(sorted({s.mark.phase for s in steps if not s.mark.warmup} | {OTHER}))
-    # The last place stands for no step, which is what index −1 picks.
-    by_step = [UNKNOWN if s.mark.warmup else names.index(s.mark.phase) for s in steps]
-    places = np.array([*by_step, names.index(OTHER)], dtype=np.int32)
-    return Phased(names, places[of_kernels.step], places[of_copies.step])
-
-
-def _inside(rows: Kernels | Copies, device: int, window: Window) -> Mask:
-    begins: Mask = (rows.start_ns >= window.start_ns) & (rows.start_ns < window.end_ns)
-    here: Mask = rows.device == device
-    return begins & here
-
-
-def _check_events(
-    found: Sequence[Sequence[Check]], ranks: Sequence[int], traces: Sequence[Trace]
-) -> Iterator[Event]:
+def _check_events(reduced: Sequence[Reduced], ranks: Sequence[int]) -> Iterator[Event]:
     """Make one event of each check. Ranks that answer nothing block a verdict only together."""
-    for sentence in _missing_ranks(traces, ranks):
+    for sentence in _missing_ranks([one.origin for one in reduced], ranks):
         yield Event(0, "check", None, {"sentence": sentence})
-    blocks = all(any(check.bottleneck for check in of_rank) for of_rank in found)
-    for rank, of_rank in zip(ranks, found, strict=True):
-        for check in of_rank:
-            sentence = check.sentence if len(found) == 1 else f"Rank {rank}: {check.sentence}"
+    blocks = all(any(check.bottleneck for check in one.checks) for one in reduced)
+    for rank, one in zip(ranks, reduced, strict=True):
+        for check in one.checks:
+            sentence = check.sentence if len(reduced) == 1 else f"Rank {rank}: {check.sentence}"
             data: dict[str, Any] = {"sentence": sentence}
             if blocks and check.bottleneck is not None:
                 data |= {"class": check.bottleneck, "blocks": ["verdict"]}
             yield Event(0, "check", None, data)
 
 
-def _missing_ranks(traces: Sequence[Trace], ranks: Sequence[int]) -> Iterator[str]:
+def _missing_ranks(origins: Sequence[Origin], ranks: Sequence[int]) -> Iterator[str]:
     """Name the ranks of the run that no trace is of, where the traces say how many there were."""
-    stated = [int(trace.facts["world_size"]) for trace in traces if "world_size" in trace.facts]
-    size = max(stated, default=0)
-    if size <= len(traces):
+    size = max((origin.world_size or 0 for origin in origins), default=0)
+    if size <= len(origins):
         return
-    if any(trace.rank is None for trace in traces):
-        yield f"The run had {size} ranks; {len(traces)} of them were given."
+    if any(origin.rank is None for origin in origins):
+        yield f"The run had {size} ranks; {len(origins)} of them were given."
         return
     missing = ", ".join(str(rank) for rank in range(size) if rank not in ranks)
     yield (
-        f"The run had {size} ranks; {len(traces)} of them were given. Missing: {missing}. "
+        f"The run had {size} ranks; {len(origins)} of them were given. Missing: {missing}. "
         "How the given ones wait for those cannot be told."
     )
-
-
-def _joined_events(joined: Joined, rank: int, t_ns: int) -> list[Event]:
-    """Say how kernels were told to belong to steps, as shares of their number."""
-    total = len(joined.how)
-    if not total:
-        return []
-    counts = np.bincount(joined.how, minlength=len(JoinedBy))
-    shares = {by.name.lower(): float(counts[by] / total) for by in JoinedBy if counts[by]}
-    return [Event(t_ns, "trace_join", None, {"rank": rank, "kernels": total, **shares})]

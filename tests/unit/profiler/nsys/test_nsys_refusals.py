@@ -11,7 +11,6 @@ import pytest
 from nsys_exports import NEW, PID, strings, write
 
 from stallscope.errors import InputError
-from stallscope.profiler.nsys.many import read_nsys_many
 from stallscope.profiler.nsys.sqlite_reader import read_nsys_sqlite
 
 
@@ -144,18 +143,3 @@ def test_the_files_folder_is_left_as_it_was(tmp_path: Path) -> None:
     read_nsys_sqlite(path)
     assert [p.name for p in tmp_path.iterdir()] == ["x.sqlite"]
     assert path.read_bytes() == before
-
-
-def test_many_are_read_in_the_order_given(tmp_path: Path) -> None:
-    paths = [export(tmp_path / f"rank{i}.sqlite", 4, first=1_000 * i) for i in (2, 0, 1)]
-    traces = read_nsys_many(paths)
-    assert [t.path for t in traces] == [str(path) for path in paths]
-    assert [t.kernels.start_ns[0] for t in traces] == [2_000, 0, 1_000]
-    assert [t.kernels.graph.tolist() for t in traces] == [[-1] * 4] * 3
-
-
-def test_of_many_the_one_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    paths = [export(tmp_path / "good.sqlite", 4), tmp_path / "bad.sqlite"]
-    paths[1].write_bytes(b"no database")
-    with pytest.raises(InputError, match=r"bad\.sqlite is not an SQLite file"):
-        read_nsys_many(paths)

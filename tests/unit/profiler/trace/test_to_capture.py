@@ -131,7 +131,6 @@ def test_busy_is_the_union_over_the_window_of_the_steps() -> None:
 def test_it_says_how_kernels_were_joined_to_steps() -> None:
     (event,) = (e for e in capture_of([SERVED]).events if e.kind == "trace_join")
     assert event.data == {
-        "rank": 0,
         "kernels": 8,
         "launch": 6 / 8,
         "other_thread": 1 / 8,
