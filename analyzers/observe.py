@@ -152,6 +152,9 @@ def _why(capture: Capture) -> dict[str, str]:
     uncovered = why_not_covered(capture)
     if uncovered is not None:
         sm = utilisation = dram = uncovered
+    requests = "no step or request tells decode from prefill"
+    if not capture.meta.get("trace", {}).get("counted", True):
+        requests = "the trace's marks do not say how many requests a step holds"
     failures = "nothing recorded says whether an allocation failed"
     if capture.cut is not None:
         failures = "the capture was cut: a process that is killed for memory leaves no event"
@@ -162,7 +165,7 @@ def _why(capture: Capture) -> dict[str, str]:
         "dram": dram,
         "queue": "neither requests nor queue gauges were recorded",
         "utilisation": utilisation,
-        "decode_requests": "no step or request tells decode from prefill",
+        "decode_requests": requests,
         "decode_engine": "no step tells decode from prefill",
         **(
             dict.fromkeys(("queue", "decode_requests", "decode_engine"), isolated.WHY)

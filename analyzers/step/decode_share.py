@@ -39,6 +39,8 @@ def from_requests(capture: Capture, costs: Sequence[StepCost]) -> Measure | None
     if prefill + decode:
         source = "Σ (end − first token) ÷ Σ (end − admission)"
         return Measure(name, decode / (prefill + decode), unit, "measured", source)
+    if not capture.meta.get("trace", {}).get("counted", True):
+        return None  # marks that do not say how many requests they hold
     in_decode = sum(c.time_s * c.step.decode_requests for c in costs)
     in_prefill = sum(c.time_s * c.step.prefill_requests for c in costs)
     if in_decode + in_prefill == 0:

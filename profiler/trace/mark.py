@@ -25,6 +25,14 @@ class StepMark:
     context_tokens: int | None = None
     attention_pairs: int | None = None
 
+    @property
+    def counts(self) -> bool:
+        """Tell whether the mark says how many requests its step holds."""
+        prefills, decodes = self.phase in ("prefill", "mixed"), self.phase in ("decode", "mixed")
+        return not (prefills and self.prefill_requests is None) and not (
+            decodes and self.decode_requests is None
+        )
+
     def completed(self, other: StepMark) -> StepMark:
         """Return this mark with what only another one of the same step says."""
         missing = {

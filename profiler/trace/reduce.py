@@ -39,6 +39,7 @@ class Reduced:
 
     origin: Origin
     devices: tuple[TracedDevice, ...]
+    counted: bool  # every step's mark says how many requests it holds
     steps: tuple[Step, ...]
     kernels: tuple[KernelSummary, ...]
     samples: tuple[DeviceSample, ...]
@@ -90,6 +91,7 @@ def reduce_trace(trace: Trace) -> Reduced:
     return Reduced(
         origin=Origin(trace.kind, trace.tool, trace.path, trace.rank, _world_size(trace)),
         devices=trace.devices,
+        counted=all(s.mark.counts for s in seen.steps if not s.mark.warmup),
         steps=steps,
         kernels=tuple(summaries),
         samples=tuple(samples),

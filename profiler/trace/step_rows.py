@@ -64,7 +64,6 @@ def _row(
     prefills, decodes = mark.phase in ("prefill", "mixed"), mark.phase in ("decode", "mixed")
     prefill_requests = (mark.prefill_requests or 1) if prefills else 0
     decode_requests = (mark.decode_requests or 1) if decodes else 0
-    counted = (not prefills or mark.prefill_requests) and (not decodes or mark.decode_requests)
     return Step(
         id=number,
         rank=rank,
@@ -83,7 +82,7 @@ def _row(
         kv_used_bytes=None,
         kv_total_bytes=None,
         attention_pairs=mark.attention_pairs,
-        logit_rows=prefill_requests + decode_requests if counted else None,
+        logit_rows=prefill_requests + decode_requests if mark.counts else None,
         blocked_by=None,
     )
 

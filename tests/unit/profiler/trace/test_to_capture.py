@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from trace_builder import US, CallKind, CopyKind, calls, copies, kernels, ranges, trace
 
+from stallscope.analyzers.diagnose import diagnose
 from stallscope.profiler.capture import Capture, Step
 from stallscope.profiler.trace.timeline import Finding, Series, Trace, TracedDevice
 from stallscope.profiler.trace.to_capture import capture_of
@@ -160,6 +161,21 @@ def test_a_step_that_runs_behind_its_mark_begins_where_the_last_one_ended() -> N
         kernels=kernels((5, 50, GEMV, 2, 0), (50, 90, GEMV, 12, 0)),
     )
     assert [times(s) for s in capture_of([ahead]).steps] == [(0, 50, 45, 5), (50, 90, 40, 0)]
+
+
+def test_marks_that_do_not_say_how_many_are_no_count_of_requests() -> None:
+    """A plain prefill tells its tokens at most; decode with a payload tells its requests."""
+    plain = trace(texts=TEXTS, marks=ranges((0, 10, PREFILL), (10, 30, DECODE)))
+    capture = capture_of([plain])
+    assert capture.meta["trace"]["counted"] is False
+    assert [s.logit_rows for s in capture.steps] == [None, None]
+    assert "decode_share_requests" not in {m.name for m in diagnose(capture).measures}
+    told = trace(texts=TEXTS, marks=ranges((0, 10, DECODE, 0, 4), (10, 30, DECODE, 0, 4)))
+    counted = capture_of([told])
+    assert counted.meta["trace"]["counted"] is True
+    rates = {m.name: m.value for m in diagnose(counted).measures}
+    assert rates["decode_tokens_per_s"] == pytest.approx(8 / 30e-6)
+    assert rates["decode_share_requests"] == 1.0
 
 
 def test_the_window_reaches_to_the_last_kernel_of_the_last_step() -> None:
