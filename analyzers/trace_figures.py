@@ -25,6 +25,13 @@ TRACE_MEASURES: dict[str, tuple[str, str]] = {
     "idle_in_wait": ("fraction", "of the traced window, idle while the host waited in the system"),
     "idle_in_operator": ("fraction", "of the traced window, idle inside a framework's operators"),
     "idle_in_unseen": ("fraction", "of the traced window, idle with nothing traced on the host"),
+    "idle_within_schedule": ("fraction", "of the traced window, idle while the engine scheduled"),
+    "idle_within_prepare": ("fraction", "of the traced window, idle while inputs were prepared"),
+    "idle_within_forward": ("fraction", "of the traced window, idle inside the forward call"),
+    "idle_within_draft": ("fraction", "of the traced window, idle while tokens were drafted"),
+    "idle_within_sample": ("fraction", "of the traced window, idle while tokens were picked"),
+    "idle_within_bookkeep": ("fraction", "of the traced window, idle while books were kept"),
+    "idle_within_output": ("fraction", "of the traced window, idle while output was handed on"),
     "host_to_device_bytes": ("bytes", "copied from host to device in the traced window"),
     "pageable_share": ("fraction", "of bytes copied to the device, from pageable memory"),
 }

@@ -9,7 +9,7 @@ import numpy as np
 
 from stallscope.profiler.capture import DeviceSample, Event, Step
 from stallscope.profiler.trace.device_work import DeviceWork
-from stallscope.profiler.trace.gap_causes import gap_causes
+from stallscope.profiler.trace.idle_figures import figure, idle_figures
 from stallscope.profiler.trace.intervals import Union, covered_ns, union, within
 from stallscope.profiler.trace.kernel_rows import DeviceRows
 from stallscope.profiler.trace.steady import Window
@@ -49,7 +49,7 @@ def device_figures(
     ]
     found = [
         *_launches(trace, rows, window),
-        *_gap_shares(trace, rows, work, window),
+        *idle_figures(trace, rows, work, window),
         *_copied(trace, rows),
         *_phase_busy(work, steps),
         *_phase_metrics(trace, index, steps),
@@ -61,50 +61,19 @@ def device_figures(
     return DeviceFigures(tuple(samples), tuple(events))
 
 
-def _figure(name: str, value: float, unit: str, source: str, **more: str) -> dict[str, object]:
-    return {"name": name, "value": value, "unit": unit, "source": source, **more}
-
-
 def _launches(trace: Trace, rows: DeviceRows, window: Window) -> Iterator[dict[str, object]]:
     count = int(np.count_nonzero(rows.kernels))
     if not count or not window.length_ns:
         return
     kernels = trace.kernels
     lengths = (kernels.end_ns - kernels.start_ns)[rows.kernels]
-    yield _figure("kernel_rate", count / window.length_ns * 1e9, "1/s", "kernels ÷ traced window")
-    yield _figure("kernel_length_mean", float(lengths.mean()) * 1e-9, "s", "mean kernel duration")
-    yield _figure("trace_window", window.length_ns * 1e-9, "s", "from the first step to the last")
+    yield figure("kernel_rate", count / window.length_ns * 1e9, "1/s", "kernels ÷ traced window")
+    yield figure("kernel_length_mean", float(lengths.mean()) * 1e-9, "s", "mean kernel duration")
+    yield figure("trace_window", window.length_ns * 1e-9, "s", "from the first step to the last")
     in_graphs = int(np.count_nonzero(kernels.graph[rows.kernels] >= 0))
-    yield _figure(
+    yield figure(
         "kernels_in_graphs", in_graphs / count, "fraction", "kernels that a CUDA graph launched"
     )
-
-
-def _gap_shares(
-    trace: Trace, rows: DeviceRows, work: DeviceWork, window: Window
-) -> Iterator[dict[str, object]]:
-    if not rows.kernels.any():
-        return
-    seen = np.bincount(trace.kernels.thread[rows.kernels] + 1)  # place 0 is "not known"
-    threads = np.flatnonzero(seen[1:]).astype(np.int32)
-    if not len(threads) or not (len(trace.calls) or len(trace.operators)):
-        return  # nothing of the host was traced, so nothing can be said of it
-    source = "of the traced window, while the device had nothing to do"
-    queued = within(work.queued, window.start_ns, window.end_ns).total_ns
-    times = {"queued": queued, **gap_causes(trace, _waiting(work, window), threads)}
-    for cause, time_ns in times.items():
-        if time_ns:
-            yield _figure(f"idle_in_{cause}", time_ns / window.length_ns, "fraction", source)
-
-
-def _waiting(work: DeviceWork, window: Window) -> Union:
-    """Return when the device waited for its host: between rows, before and after them."""
-    between = within(work.waiting, window.start_ns, window.end_ns)
-    first = min(max(int(work.busy.start_ns[0]), window.start_ns), window.end_ns)
-    last = max(min(int(work.busy.end_ns[-1]), window.end_ns), first)
-    starts = np.concatenate(([window.start_ns], between.start_ns, [last]))
-    ends = np.concatenate(([first], between.end_ns, [window.end_ns]))
-    return union(starts, ends)
 
 
 def _copied(trace: Trace, rows: DeviceRows) -> Iterator[dict[str, object]]:
@@ -112,13 +81,13 @@ def _copied(trace: Trace, rows: DeviceRows) -> Iterator[dict[str, object]]:
     in_link = rows.copies & (copies.kind == CopyKind.HOST_TO_DEVICE)
     if in_link.any():
         size = int(copies.bytes[in_link].sum())
-        yield _figure("host_to_device_bytes", size, "bytes", "host-to-device copies in the window")
+        yield figure("host_to_device_bytes", size, "bytes", "host-to-device copies in the window")
         known = in_link & (copies.pageable <= PAGEABLE)
         if known.any():
             share = copies.bytes[known & (copies.pageable == PAGEABLE)].sum()
             total = copies.bytes[known].sum()
             if total:
-                yield _figure(
+                yield figure(
                     "pageable_share",
                     float(share / total),
                     "fraction",
@@ -158,10 +127,10 @@ def _phase_busy(work: DeviceWork, steps: Sequence[Step]) -> Iterator[dict[str, o
             continue
         share, waiting = busy[here].sum() / span.total_ns, queued[here].sum() / span.total_ns
         source = f"time with a kernel ÷ time of {phase} steps"
-        yield _figure("trace_kernel_busy", float(share), "fraction", source, phase=phase)
+        yield figure("trace_kernel_busy", float(share), "fraction", source, phase=phase)
         if waiting:
             source = f"time with work queued and none running ÷ time of {phase} steps"
-            yield _figure("idle_in_queued", float(waiting), "fraction", source, phase=phase)
+            yield figure("idle_in_queued", float(waiting), "fraction", source, phase=phase)
 
 
 def _metric_samples(trace: Trace, index: int, label: str, window: Window) -> Iterator[DeviceSample]:
@@ -188,7 +157,7 @@ def _phase_metrics(trace: Trace, index: int, steps: Sequence[Step]) -> Iterator[
                 continue
             inside = covered_ns(spans, series.t_ns, series.t_ns + 1) > 0
             if inside.any():
-                yield _figure(
+                yield figure(
                     series.name,
                     float(series.value[inside].mean()),
                     series.unit,

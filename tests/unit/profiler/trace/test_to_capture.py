@@ -402,3 +402,19 @@ def test_a_trace_that_begins_in_the_middle_of_things() -> None:
     # Launched just before they ran: the host was late, and the gap is the step's.
     assert busy_share(capture_of([waited])) == pytest.approx(450 / 463_490, rel=1e-3)
     assert sentences(waited) == []
+
+
+def test_idle_time_within_an_engines_own_marks() -> None:
+    """Idle from 10 to 40: scheduling to 20, sampling from 30, and nothing marked between."""
+    texts = ("schedule: allocate_slots", "gpu_model_runner: sample", "gpu_model_runner: forward")
+    scoped = trace(
+        names=NAMES,
+        texts=texts,
+        marks=ranges((5, 20, 0, 1), (30, 45, 1), (40, 90, 2)),
+        kernels=kernels((0, 10, GEMV), (40, 100, GEMV)),
+    )
+    assert figures(capture_of([scoped]), "idle_within_") == {
+        "idle_within_schedule": pytest.approx(0.10),
+        "idle_within_sample": pytest.approx(0.10),
+        "idle_within_forward": 0.0,
+    }
