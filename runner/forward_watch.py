@@ -7,12 +7,14 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
-from stallscope.runner.forward_timer import CallTimer, Clock, EventTimer, ForwardTimer
+from stallscope.runner.forward_timer import CallTimer, Clock, EventTimer
+from stallscope.runner.thread_pass import Claim, ThreadPass
 
 Mark = Callable[[Literal["prefill", "decode"], int], AbstractContextManager[object]]
 CACHE_NAMES = ("cache", "past_key_values")  # transformers 5 renamed the argument
@@ -51,7 +53,10 @@ class ForwardPass:
 
 
 def phase_of_pass(new: int, cached: int) -> Literal["prefill", "decode"]:
-    """Name the phase of a pass by the new tokens of a row and the length of its cache."""
+    """Name the phase of a pass by the new tokens of a row and the length of its cache.
+
+    A prompt's last token alone, behind a cache of the rest, is decode: it does the same work.
+    """
     return "decode" if new == 1 and cached else "prefill"
 
 
@@ -73,7 +78,9 @@ class ForwardWatch:
 
     A row is live if the attention mask lets its new tokens be seen, and, in decode, if it is not
     fed one of the `idle_tokens`: `generate` feeds ended rows their last token once more, then the
-    pad token. `mark` opens a range around each pass; `on_pass` is called after each.
+    pad token. `mark` opens a range around each pass; `on_pass` is called after each. Threads may
+    call the model at once. A pass within another of the same `owner` (by default this watch) is
+    part of that one.
     """
 
     def __init__(
@@ -83,25 +90,26 @@ class ForwardWatch:
         clock: Clock = time.perf_counter_ns,
         idle_tokens: Collection[int] = (),
         on_pass: Callable[[ForwardPass], None] | None = None,
+        owner: object = None,
     ) -> None:
         self.mark: Mark = lambda phase, tokens: nullcontext()
         self._clock = clock
-        self._idle_tokens = frozenset(idle_tokens)
+        self.idle_tokens = frozenset(idle_tokens)
         self._on_pass = on_pass
+        self._owner = self if owner is None else owner
+        self._claim = Claim()
         on_gpu = next(model.parameters()).device.type == "cuda"
-        self._timer: ForwardTimer = EventTimer() if on_gpu else CallTimer(clock)
+        new_timer = EventTimer if on_gpu else partial(CallTimer, clock)
+        self._own: ThreadPass[_Seen] = ThreadPass(new_timer)
         self._names = tuple(inspect.signature(model.forward).parameters)
-        self._seen: _Seen | None = None
-        self._end_ns = 0
-        self._range: AbstractContextManager[object] = nullcontext()
         self._hooks = (
             model.register_forward_pre_hook(self._before, with_kwargs=True),
             model.register_forward_hook(self._after, always_call=True),
         )
 
     def last(self) -> ForwardPass:
-        """Return the last pass; call it once its results are on the host."""
-        seen = self._seen
+        """Return this thread's last pass; call it once its results are on the host."""
+        own, seen = self._own, self._own.seen
         if seen is None:
             raise ValueError("no forward pass has been seen")
         return ForwardPass(
@@ -111,26 +119,33 @@ class ForwardWatch:
             logit_rows=seen.logit_rows,
             live=self._live(seen),
             start_ns=seen.start_ns,
-            end_ns=self._end_ns,
-            forward_ns=self._timer.elapsed_ns(),
+            end_ns=own.end_ns,
+            forward_ns=own.timer.elapsed_ns(),
         )
 
     def close(self) -> None:
         """Take the hooks off."""
+        self._claim.is_over = True
         for hook in self._hooks:
             hook.remove()
 
     def _before(self, model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-        given = dict(zip(self._names, args, strict=False)) | dict(kwargs)
-        self._seen = seen = _seen(given, self._clock())
-        self._range = self.mark(phase_of_pass(seen.new, seen.cached), seen.rows * seen.new)
-        self._range.__enter__()
-        self._timer.start()
+        own = self._own
+        seen = _seen(dict(zip(self._names, args, strict=False)) | dict(kwargs), self._clock())
+        if not own.begin(self._owner, self._claim):
+            return
+        own.seen = seen
+        own.range = self.mark(phase_of_pass(seen.new, seen.cached), seen.rows * seen.new)
+        own.range.__enter__()
+        own.timer.start()
 
     def _after(self, model: Any, args: tuple[Any, ...], output: Any) -> None:
-        self._timer.stop()
-        self._range.__exit__(None, None, None)
-        self._end_ns = self._clock()
+        own = self._own
+        if not own.end(self._owner):
+            return
+        own.timer.stop()
+        own.range.__exit__(None, None, None)
+        own.end_ns = self._clock()
         if self._on_pass is not None and output is not None:
             self._on_pass(self.last())
 
@@ -141,9 +156,9 @@ class ForwardWatch:
             visible = seen.mask != 0
             new, context = visible[:, -seen.new :].sum(1).tolist(), visible.sum(1).tolist()
         is_decode = phase_of_pass(seen.new, seen.cached) == "decode"
-        if is_decode and self._idle_tokens and seen.token_ids is not None:
+        if is_decode and self.idle_tokens and seen.token_ids is not None:
             fed = seen.token_ids[:, -1].tolist()
-            is_idle = [token in self._idle_tokens for token in fed]
+            is_idle = [token in self.idle_tokens for token in fed]
             new = [0 if idle else n for n, idle in zip(new, is_idle, strict=True)]
         return tuple(LiveRow(n, c - n) for n, c in zip(new, context, strict=True) if n)
 
