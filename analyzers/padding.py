@@ -68,5 +68,5 @@ def _time_share(costs: Sequence[StepCost], cost: CostModel) -> float | None:
     if not time_s or any(shape is None for shape in shapes):
         return None
     needed = math.fsum(cost.step_time(shape).floor for shape in shapes if shape is not None)
-    computed = math.fsum(sum((c.floor or {}).values()) for c in costs)
+    computed = math.fsum(c.excess_s + sum((c.floor or {}).values()) for c in costs)
     return (computed - needed) / time_s

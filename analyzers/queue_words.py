@@ -50,10 +50,23 @@ def queue_text(judgement: Judgement) -> str:
     )
 
 
+_UNTOLD = "by how much cannot be told"
+
+
+def _change(gain: Gain) -> float:
+    return gain.after / gain.before - 1.0
+
+
+def _is_told(gain: Gain) -> bool:
+    """Whether the change exceeds its error, in the whole per cent that sentences show."""
+    return round(100 * gain.error) < round(100 * abs(_change(gain)))
+
+
 def gain_text(gain: Gain) -> str:
-    """Say a predicted change with its error."""
-    change = gain.after / gain.before - 1.0
-    return f"{change * 100:+.0f} % {gain.unit} (± {percent(gain.error)})"
+    """Say a predicted change with its error; no number where the error is as large."""
+    if not _is_told(gain):
+        return f"more {gain.unit}, {_UNTOLD}"
+    return f"{_change(gain) * 100:+.0f} % {gain.unit} (± {percent(gain.error)})"
 
 
 def lifted_text(limit: str | None, whatif: WhatIf | None, t: Thresholds) -> str:
@@ -61,14 +74,23 @@ def lifted_text(limit: str | None, whatif: WhatIf | None, t: Thresholds) -> str:
     if whatif is None:
         return ""
     gain, action = whatif.gain, _LIFT.get(limit or "", "lifting it")
-    if gain.after / gain.before - 1.0 >= t.small_gain:
+    change = _change(gain)
+    if change >= t.small_gain:
         after = f", then {whatif.next_limit} binds" if whatif.next_limit else ""
         return f"; {action} would buy {gain_text(gain)}{after}"
-    most = max(0.0, gain.after / gain.before - 1.0)
+    if max(0.0, change) + gain.error >= t.limit_margin - 1.0:  # it may be no small gain at all
+        return f"; what {action} would buy cannot be told"
     why = "the step itself is the limit"
     if whatif.next_limit in _ADMISSION:
         why = f"{whatif.next_limit} binds right behind it"
-    return f", but {action} buys only about {percent(most)}: {why}"
+    return f", but {action} buys {_little(gain)}: {why}"
+
+
+def _little(gain: Gain) -> str:
+    if not _is_told(gain):
+        return f"little, {_UNTOLD}"
+    change = _change(gain)
+    return f"only about {percent(change)}" if change > 0 else "nothing"
 
 
 def _capacity(judgement: Judgement, found: Mapping[str, Measure]) -> str:

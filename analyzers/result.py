@@ -126,6 +126,8 @@ class PhaseBudget:
     """A phase's steps (warm-up excluded), their time, and where it went. "all" sums the phases.
 
     `budget` is empty when the device or the model is not known. `mean_step_s` is per step.
+    `excess_s` of the unexplained time is what measured linears take beyond what their bytes and
+    FLOPs explain.
     """
 
     phase: str
@@ -134,14 +136,16 @@ class PhaseBudget:
     share: float
     mean_step_s: float
     budget: tuple[BudgetPart, ...]
+    excess_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorRow:
     """An operator in one phase, per layer or per step: the document's lost table of section 3.1.
 
-    `intensity` is FLOP per byte; `bound` is "compute" or "memory"; `time_s` its roofline time for
-    all its instances in a step; both are None without a device.
+    `intensity` is FLOP per byte; `bound` is "compute", "memory", or "neither" where its measured
+    time is more than either explains; `time_s` its time for all its instances in a step; both are
+    None without a device.
     """
 
     phase: str

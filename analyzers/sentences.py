@@ -22,11 +22,16 @@ def _served(judgement: Judgement, cause: str) -> str:
 
 
 def _undetermined(decision: Decision, trace: str) -> str:
-    between = f" between {both(decision.between)}" if decision.between else ""
-    text = f"Undetermined{between}: {decision.reason}."
+    text = f"Undetermined{_between(decision.between)}: {decision.reason}."
     if decision.share > 0 and decision.unexplained >= MUCH_UNEXPLAINED:
         text += f" To tell what the rest is, {trace}."
     return text
+
+
+def _between(candidates: tuple[str, ...]) -> str:
+    if len(candidates) == 1:
+        return f", perhaps {candidates[0]}"
+    return f" between {both(candidates)}" if candidates else ""
 
 
 # Out of memory, and what a check of the capture found, come with any load.

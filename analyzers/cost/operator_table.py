@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 
 from stallscope.analyzers.cost.operators import Operator, StepShape
-from stallscope.analyzers.cost.roofline import CostModel
+from stallscope.analyzers.cost.roofline import CostModel, OperatorTime
 from stallscope.analyzers.cost.work import of_phases
 from stallscope.analyzers.result import OperatorRow
 from stallscope.analyzers.step.budget import StepCost
@@ -23,11 +23,17 @@ def operator_rows(phase: str, cost: CostModel, shape: StepShape) -> tuple[Operat
             flops=t.operator.flops,
             bytes=t.operator.bytes,
             intensity=t.operator.intensity,
-            bound="compute" if t.part == "compute" else "memory",
+            bound=_bound(t),
             time_s=t.time_s,
         )
         for t in cost.operator_times(shape)
     )
+
+
+def _bound(time: OperatorTime) -> str:
+    if not time.is_explained:
+        return "neither"
+    return "compute" if time.part == "compute" else "memory"
 
 
 def unpriced_rows(phase: str, operators: Sequence[Operator]) -> tuple[OperatorRow, ...]:

@@ -22,8 +22,9 @@ class StepCost:
     """A step with its time, the host time that belongs to it, and its floor by part.
 
     `floor` is None where the cost model or the step's shape is not known; `probed` holds how much
-    of its weights and compute was measured on the machine. `traced` names the parts that a kernel
-    trace measured.
+    of its weights and compute was measured on the machine, `excess_s` what measured linears take
+    beyond what their bytes and FLOPs explain. `traced` names the parts that a kernel trace
+    measured.
     """
 
     step: Step
@@ -32,6 +33,7 @@ class StepCost:
     floor: dict[str, float] | None
     probed: Mapping[str, float] = field(default_factory=dict)
     traced: frozenset[str] = frozenset()
+    excess_s: float = 0.0
 
     @property
     def unexplained_s(self) -> float | None:
@@ -66,7 +68,7 @@ def cost_steps(steps: Sequence[Step], cost: CostModel | None) -> tuple[StepCost,
     for step in steps:
         gap_s = _gap_before(previous, step)
         shape = computed_shape(step, cost.spec.sliding_window) if cost is not None else None
-        floor, probed = None, {}
+        floor, probed, excess_s = None, {}, 0.0
         if cost is not None and shape is not None:
             time = cost.step_time(shape)
             floor = {
@@ -77,9 +79,10 @@ def cost_steps(steps: Sequence[Step], cost: CostModel | None) -> tuple[StepCost,
                 "transfer": 0.0,
             }
             probed = {"weights": time.probed_weights, "compute": time.probed_compute}
+            excess_s = time.excess
         span_s = (step.end_ns - step.start_ns) * NS
         host_s = (step.host_ns or 0) * NS + gap_s
-        costs.append(StepCost(step, span_s + gap_s, host_s, floor, probed))
+        costs.append(StepCost(step, span_s + gap_s, host_s, floor, probed, excess_s=excess_s))
         previous = step
     return tuple(costs)
 
@@ -119,6 +122,7 @@ def phase_budget(
         share=time_s / total_s if total_s else 0.0,
         mean_step_s=time_s / len(costs) if costs else 0.0,
         budget=_parts(costs, cost, time_s),
+        excess_s=math.fsum(c.excess_s for c in costs),
     )
 
 

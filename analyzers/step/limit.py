@@ -9,6 +9,7 @@ from stallscope.analyzers.result import PhaseBudget
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.analyzers.words import percent
 
+_HARDLY = 0.05  # of the step: less than this is no candidate, and not worth a word
 MUCH_UNEXPLAINED = 0.25  # from this share on it may hide what limits, and is worth a trace
 CLASS_PARTS: Mapping[str, tuple[str, ...]] = {
     "bandwidth": ("weights", "kv"),
@@ -72,25 +73,48 @@ def limit_of_budget(budget: PhaseBudget, t: Thresholds) -> Decision:
     what = f"{_parts_text(first)} {percent(share)} of step time"
     if _is_model_error(budget, t) and first in ("bandwidth", "compute"):
         reason = _excess(budget)
-        quality, between = QUALITY["estimated"], (first, second)
+        quality = QUALITY["estimated"]
         return Decision(
-            "undetermined", share, next_share, None, unexplained, quality, reason, between
+            "undetermined", share, next_share, None, unexplained, quality, reason, (first, second)
         )
     if _is_model_error(budget, t):
         what += f"; yet {_excess(budget)}"
     quality = _quality(budget, first)
     if share >= t.limit_share and share >= t.limit_margin * next_share:
-        after = second if next_share > 0.05 else None
+        after = second if next_share > _HARDLY else None
         return Decision(first, share, next_share, after, unexplained, quality, what)
+    between: tuple[str, ...]
     if share < t.limit_share:
         reason = f"{what}, the largest known part; {percent(unexplained)} is unexplained"
-        # Launch gaps hide in the unexplained: while that is more than the second, host may be more.
-        hides_host = first != "host" and unexplained > next_share
-        between = (first, "host" if hides_host else second)
+        reason += _excess_text(budget)
+        between = _candidates(ranked, unexplained)
     else:
         reason = f"{what} and {_parts_text(second)} {percent(next_share)}, too close to call"
         between = (first, second)
     return Decision("undetermined", share, next_share, None, unexplained, quality, reason, between)
+
+
+def _candidates(ranked: Sequence[tuple[str, float]], unexplained: float) -> tuple[str, ...]:
+    """Name the two that may limit a step in which no class fills enough.
+
+    Launch gaps hide in the unexplained: while that is more than the second, host may be more.
+    """
+    (first, share), (second, next_share) = ranked[0], ranked[1]
+    if unexplained <= next_share:
+        return (first, second)
+    if share < _HARDLY:
+        return ("host",)
+    if first != "host":
+        return (first, "host")
+    return (first, second) if next_share >= _HARDLY else (first,)
+
+
+def _excess_text(budget: PhaseBudget) -> str:
+    """Say how much of the step linears take for other reasons than their bytes and FLOPs."""
+    share = budget.excess_s / budget.time_s if budget.time_s else 0.0
+    if share < _HARDLY:
+        return ""
+    return f", {percent(share)} of the step in linears beyond what their bytes and FLOPs explain"
 
 
 def _excess(budget: PhaseBudget) -> str:

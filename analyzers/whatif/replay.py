@@ -87,7 +87,7 @@ def _with_prompt(overhead: Overhead, prompt: Sequence[StepCost]) -> Overhead:
 
 def _rest_s(cost: StepCost) -> float:
     """Seconds of a step outside its floor."""
-    return cost.time_s - sum((cost.floor or {}).values())
+    return cost.time_s - cost.excess_s - sum((cost.floor or {}).values())
 
 
 def _config(capture: Capture, cost: CostModel) -> SchedulerConfig | None:

@@ -32,6 +32,7 @@ def say(
     preemption: Preemption | None = None,
     engines: tuple[float, ...] = (),
     gain: float | None = None,
+    error: float = 0.12,
     next_limit: str | None = None,
 ) -> str:
     admission = Admission({"kv": 1.0}, 1.0, "measured", "a test", engines) if queues else None
@@ -44,7 +45,7 @@ def say(
         found["preemptions"] = measure("preemptions", preemptions, "measured", "a test")
     whatif = None
     if gain is not None:
-        whatif = WhatIf(Gain("output_tokens_per_s", "tokens/s", 100, gain, 0.12), next_limit)
+        whatif = WhatIf(Gain("output_tokens_per_s", "tokens/s", 100, gain, error), next_limit)
     return verdict_sentence(judged, found, whatif, trace="trace it", t=Thresholds())
 
 
@@ -91,27 +92,63 @@ def test_what_lifting_the_limit_buys() -> None:
     assert bought == (
         f"{head}; raising the cap would buy +80 % tokens/s (± 12 %), then capacity binds."
     )
-    just = say(SEQS, queues=True, demand=QUEUE, gain=110.1)
-    assert just == f"{head}; raising the cap would buy +10 % tokens/s (± 12 %)."
+    just = say(SEQS, queues=True, demand=QUEUE, gain=110.1, error=0.09)
+    assert just == f"{head}; raising the cap would buy +10 % tokens/s (± 9 %)."
 
 
-@pytest.mark.parametrize(("gain", "most"), [(109.0, "9 %"), (100.0, "0 %"), (95.0, "0 %")])
-def test_a_small_gain_is_said_in_the_headline(gain: float, most: str) -> None:
+@pytest.mark.parametrize(
+    ("gain", "error", "text"),
+    [
+        (144.0, 0.43, "+44 % tokens/s (± 43 %)"),
+        (144.0, 0.44, "more tokens/s, by how much cannot be told"),
+        (144.0, 0.51, "more tokens/s, by how much cannot be told"),
+        (110.1, 0.10, "more tokens/s, by how much cannot be told"),  # both are shown as 10 %
+    ],
+)
+def test_a_gain_within_its_error_is_no_number(gain: float, error: float, text: str) -> None:
+    head = f"Requests queue at the sequence cap: {QUEUE_TEXT}; raising the cap would buy"
+    said = say(SEQS, queues=True, demand=QUEUE, gain=gain, error=error, next_limit="compute")
+    assert said == f"{head} {text}, then compute binds."
+
+
+@pytest.mark.parametrize(
+    ("gain", "error", "buys"),
+    [
+        (109.0, 0.08, "only about 9 %"),
+        (109.0, 0.09, "little, by how much cannot be told"),
+        (109.0, 0.15, "little, by how much cannot be told"),
+        (100.0, 0.12, "little, by how much cannot be told"),
+        (95.0, 0.12, "little, by how much cannot be told"),
+        (70.0, 0.12, "nothing"),
+    ],
+)
+def test_a_small_gain_is_said_in_the_headline(gain: float, error: float, buys: str) -> None:
     for next_limit in (None, "bandwidth", "compute"):
-        sentence = say(SEQS, queues=True, demand=QUEUE, gain=gain, next_limit=next_limit)
-        assert sentence.endswith(
-            f", but raising the cap buys only about {most}: the step itself is the limit."
+        sentence = say(
+            SEQS, queues=True, demand=QUEUE, gain=gain, error=error, next_limit=next_limit
         )
+        assert sentence.endswith(
+            f", but raising the cap buys {buys}: the step itself is the limit."
+        )
+
+
+@pytest.mark.parametrize(("gain", "error"), [(105.0, 0.51), (109.0, 0.16), (95.0, 0.25)])
+def test_a_small_gain_with_a_large_error_may_be_none_or_a_large_one(
+    gain: float, error: float
+) -> None:
+    head = f"Requests queue at the sequence cap: {QUEUE_TEXT}"
+    sentence = say(SEQS, queues=True, demand=QUEUE, gain=gain, error=error)
+    assert sentence == f"{head}; what raising the cap would buy cannot be told."
 
 
 def test_a_small_gain_is_not_the_steps_fault_where_another_limit_binds_next() -> None:
     full = say(SEQS, queues=True, demand=QUEUE, gain=100.0, next_limit="capacity", kv_peak=1.0)
     assert full == (
-        f"Requests queue at the sequence cap: {QUEUE_TEXT}, but raising the cap buys only about "
-        "0 %: capacity binds right behind it."
+        f"Requests queue at the sequence cap: {QUEUE_TEXT}, but raising the cap buys little, by "
+        "how much cannot be told: capacity binds right behind it."
     )
     cap = say(KV, queues=True, demand=QUEUE, gain=100.0, next_limit="scheduling")
-    assert cap.endswith("more KV room buys only about 0 %: scheduling binds right behind it.")
+    assert cap.endswith("cannot be told: scheduling binds right behind it.")
 
 
 @pytest.mark.parametrize(
@@ -170,6 +207,8 @@ def test_undetermined_says_what_to_trace_when_much_is_unexplained() -> None:
     assert much == (
         "Undetermined between bandwidth and host: x. To tell what the rest is, trace it."
     )
+    alone = say(decision("undetermined", "x", unexplained=0.24, between=("host",)))
+    assert alone == "Undetermined, perhaps host: x."
     little = say(decision("undetermined", "x", unexplained=0.24, between=between))
     assert little == "Undetermined between bandwidth and host: x."
 
@@ -177,6 +216,8 @@ def test_undetermined_says_what_to_trace_when_much_is_unexplained() -> None:
 def test_a_gain_is_said_with_its_sign_and_error() -> None:
     assert gain_text(Gain("m", "tokens/s", 200, 250, 0.1)) == "+25 % tokens/s (± 10 %)"
     assert gain_text(Gain("m", "tokens/s", 200, 150, 0.1)) == "-25 % tokens/s (± 10 %)"
+    untold = "more tokens/s, by how much cannot be told"
+    assert gain_text(Gain("m", "tokens/s", 200, 250, 0.3)) == untold
 
 
 def test_words() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from stallscope.analyzers.classes import PARTS
@@ -71,10 +73,23 @@ def test_unexplained_never_competes() -> None:
 def test_under_the_line_the_host_stays_a_candidate() -> None:
     assert limit(weights=0.35).between == ("bandwidth", "host")
     assert limit(host=0.35, compute=0.1).between == ("host", "compute")
+    # What takes hardly anything is no candidate.
+    assert limit(host=0.35, compute=0.049).between == ("host",)
+    assert limit(weights=0.049, host=0.01).between == ("host",)
+    assert limit(weights=0.051, host=0.01).between == ("bandwidth", "host")
     assert "65" in limit(weights=0.35).reason
     # With little unexplained, no host can hide in it.
     assert limit(weights=0.36, compute=0.34, host=0.28).between == ("bandwidth", "compute")
     assert limit(weights=0.36, compute=0.3, unexplained=0.34).between == ("bandwidth", "host")
+
+
+def test_linears_beyond_what_explains_them_are_said() -> None:
+    slow = dataclasses.replace(budget(host=0.1), excess_s=0.43)  # of a second
+    reason = "the host takes 10 % of step time, the largest known part; 90 % is unexplained"
+    assert limit_of_budget(slow, T).reason == (
+        f"{reason}, 43 % of the step in linears beyond what their bytes and FLOPs explain"
+    )
+    assert limit_of_budget(dataclasses.replace(slow, excess_s=0.049), T).reason == reason
 
 
 def test_a_small_runner_up_is_not_named() -> None:
