@@ -234,3 +234,18 @@ def test_the_excess_is_no_overhead_of_the_step() -> None:
     lengths = [(12, 5 + 3 * (i % 6)) for i in range(24)]  # batches of one to four
     replay = replay_of(play(lengths, config, clients=8, truth=truth, cost=model), model)
     assert dataclasses.astuple(replay.low) == pytest.approx(dataclasses.astuple(truth), rel=1e-3)
+
+
+def test_padding_costs_what_linears_take() -> None:
+    """A padded row costs each of a layer's four groups 10 ms more, whatever explains them."""
+    probes = tuple(
+        event("probe", probe="linear", op=group, rows=rows, time_s=0.010 * rows)
+        for group in GROUPS
+        for rows in (1, 2)
+    )
+    padding = {"padded_tokens": 1, "padded_context_tokens": 32, "padded_pairs": 32}
+    steps = decodes(1, 200.0, logit_rows=2, **padding)
+    found = diagnose(Capture(ON_CPU, steps=steps, events=probes))
+    share = next(m.value for m in found.measures if m.name == "padding_time_share")
+    attention_s = (32 * 512 + 2 * 64 * 4) / 294_912_000
+    assert share == pytest.approx((4 * 0.010 + attention_s) / 0.200)
