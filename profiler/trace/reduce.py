@@ -24,13 +24,16 @@ OTHER = "other"  # the phase of what belongs to no step
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a trace is from; `world_size` is how many ranks its run had."""
+    """Where a trace is from and when: `unix_ns` is the wall clock at its time 0, `span_ns` when
+    something of it ran, on its own clock. `world_size` is how many ranks its run had."""
 
     kind: str
     tool: str
     path: str
     rank: int | None
     world_size: int | None
+    unix_ns: int | None = None
+    span_ns: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +92,15 @@ def reduce_trace(trace: Trace) -> Reduced:
     if seen.evidence is not None:
         checked.append(Check(f"No mark tells the steps apart, but kernels recur: {seen.evidence}."))
     return Reduced(
-        origin=Origin(trace.kind, trace.tool, trace.path, trace.rank, _world_size(trace)),
+        origin=Origin(
+            trace.kind,
+            trace.tool,
+            trace.path,
+            trace.rank,
+            _world_size(trace),
+            trace.unix_ns,
+            None if window is None else (window.start_ns, window.end_ns),
+        ),
         devices=trace.devices,
         counted=all(s.mark.counts for s in seen.steps if not s.mark.warmup),
         steps=steps,

@@ -9,7 +9,13 @@ from typing import Any
 from stallscope.profiler.capture import Capture, Event, Source
 from stallscope.profiler.known_devices import known_device
 from stallscope.profiler.spec import Subject
-from stallscope.profiler.trace.reduce import Origin, Reduced, reduce_trace
+from stallscope.profiler.trace.ranks import (
+    check_ranks,
+    clock_offsets,
+    missing_ranks,
+    rank_numbers,
+)
+from stallscope.profiler.trace.reduce import Reduced, reduce_trace
 from stallscope.profiler.trace.timeline import Trace
 
 
@@ -22,16 +28,21 @@ def capture_of(traces: Sequence[Trace]) -> Capture:
 
 
 def capture_of_ranks(reduced: Sequence[Reduced]) -> Capture:
-    """Put reduced traces together as the ranks of one run. Raises ValueError without any."""
+    """Put reduced traces together as the ranks of one run, on the first one's clock.
+
+    Raises ValueError without any, InputError where they are of different runs.
+    """
     if not reduced:
         raise ValueError("no trace to reduce")
-    ranks = _ranks([one.origin for one in reduced])
-    placed = [
-        _placed(one, rank, first_id=sum(len(r.steps) for r in reduced[:index]))
-        for index, (one, rank) in enumerate(zip(reduced, ranks, strict=True))
-    ]
-    if len(reduced) == 1:
-        placed = list(reduced)
+    check_ranks(reduced)
+    origins = [one.origin for one in reduced]
+    ranks, offsets = rank_numbers(origins), clock_offsets(origins)
+    placed = list(reduced)
+    if len(reduced) > 1:
+        placed = [
+            _placed(one, rank, offset, first_id=sum(len(r.steps) for r in reduced[:index]))
+            for index, (one, rank, offset) in enumerate(zip(reduced, ranks, offsets, strict=True))
+        ]
     return Capture(
         subject=_subject(reduced),
         steps=tuple(s for one in placed for s in one.steps),
@@ -39,14 +50,14 @@ def capture_of_ranks(reduced: Sequence[Reduced]) -> Capture:
         device_samples=tuple(s for one in placed for s in one.samples),
         events=(*_check_events(reduced, ranks), *(e for one in placed for e in one.events)),
         sources=tuple(
-            Source(i, one.origin.kind, one.origin.path, "trace", 0, 0)
-            for i, one in enumerate(reduced)
+            Source(i, one.origin.kind, one.origin.path, "trace", offset, 0)
+            for i, (one, offset) in enumerate(zip(reduced, offsets, strict=True))
         ),
         meta=_meta(reduced, ranks),
     )
 
 
-def _placed(one: Reduced, rank: int, *, first_id: int) -> Reduced:
+def _placed(one: Reduced, rank: int, offset_ns: int, *, first_id: int) -> Reduced:
     """Number a trace's rows as those of a rank among others, and tell its devices from theirs."""
 
     def label(device: str) -> str:
@@ -54,24 +65,28 @@ def _placed(one: Reduced, rank: int, *, first_id: int) -> Reduced:
 
     return replace(
         one,
-        steps=tuple(s._replace(rank=rank, id=s.id + first_id) for s in one.steps),
+        steps=tuple(
+            s._replace(
+                rank=rank,
+                id=s.id + first_id,
+                start_ns=s.start_ns + offset_ns,
+                end_ns=s.end_ns + offset_ns,
+            )
+            for s in one.steps
+        ),
         kernels=tuple(k._replace(rank=rank, device=label(k.device)) for k in one.kernels),
-        samples=tuple(s._replace(device=label(s.device)) for s in one.samples),
+        samples=tuple(
+            s._replace(device=label(s.device), t_ns=s.t_ns + offset_ns) for s in one.samples
+        ),
         events=tuple(
             e._replace(
+                t_ns=e.t_ns + offset_ns,
                 data={**e.data, "rank": rank}
-                | ({"device": label(e.data["device"])} if "device" in e.data else {})
+                | ({"device": label(e.data["device"])} if "device" in e.data else {}),
             )
             for e in one.events
         ),
     )
-
-
-def _ranks(origins: Sequence[Origin]) -> tuple[int, ...]:
-    known = [origin.rank for origin in origins if origin.rank is not None]
-    if len(known) == len(origins) and len(set(known)) == len(known):
-        return tuple(known)
-    return tuple(range(len(origins)))
 
 
 def _subject(reduced: Sequence[Reduced]) -> Subject:
@@ -99,7 +114,7 @@ def _meta(reduced: Sequence[Reduced], ranks: Sequence[int]) -> dict[str, Any]:
 
 def _check_events(reduced: Sequence[Reduced], ranks: Sequence[int]) -> Iterator[Event]:
     """Make one event of each check. Ranks that answer nothing block a verdict only together."""
-    for sentence in _missing_ranks([one.origin for one in reduced], ranks):
+    for sentence in missing_ranks([one.origin for one in reduced], ranks):
         yield Event(0, "check", None, {"sentence": sentence})
     blocks = all(any(check.bottleneck for check in one.checks) for one in reduced)
     for rank, one in zip(ranks, reduced, strict=True):
@@ -109,18 +124,3 @@ def _check_events(reduced: Sequence[Reduced], ranks: Sequence[int]) -> Iterator[
             if blocks and check.bottleneck is not None:
                 data |= {"class": check.bottleneck, "blocks": ["verdict"]}
             yield Event(0, "check", None, data)
-
-
-def _missing_ranks(origins: Sequence[Origin], ranks: Sequence[int]) -> Iterator[str]:
-    """Name the ranks of the run that no trace is of, where the traces say how many there were."""
-    size = max((origin.world_size or 0 for origin in origins), default=0)
-    if size <= len(origins):
-        return
-    if any(origin.rank is None for origin in origins):
-        yield f"The run had {size} ranks; {len(origins)} of them were given."
-        return
-    missing = ", ".join(str(rank) for rank in range(size) if rank not in ranks)
-    yield (
-        f"The run had {size} ranks; {len(origins)} of them were given. Missing: {missing}. "
-        "How the given ones wait for those cannot be told."
-    )

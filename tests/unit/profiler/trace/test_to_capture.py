@@ -9,6 +9,7 @@ import pytest
 from trace_builder import US, CallKind, CopyKind, calls, copies, kernels, ranges, trace
 
 from stallscope.analyzers.diagnose import diagnose
+from stallscope.errors import InputError
 from stallscope.profiler.capture import Capture, Step
 from stallscope.profiler.trace.timeline import Finding, Series, Trace, TracedDevice
 from stallscope.profiler.trace.to_capture import capture_of
@@ -325,7 +326,7 @@ def test_a_trace_of_graphs_being_captured() -> None:
 
 def test_ranks_keep_their_devices_apart() -> None:
     device = TracedDevice("cuda:0", "NVIDIA A100-SXM4-80GB", {"memory_bytes": 85e9})
-    two = [trace(names=NAMES, kernels=kernels(*MANY), devices=[device]) for _ in range(2)]
+    two = [trace(names=NAMES, kernels=kernels(*MANY[i:]), devices=[device]) for i in range(2)]
     capture = capture_of(two)
     assert {(k.rank, k.device) for k in capture.kernels} == {
         (0, "rank 0 cuda:0"),
@@ -347,12 +348,46 @@ def test_an_empty_rank_is_named_and_blocks_nothing_while_another_answers() -> No
 def test_missing_ranks_are_named() -> None:
     facts = {"world_size": 4}
     traces = [
-        dataclasses.replace(trace(names=NAMES, kernels=kernels(*MANY)), rank=rank, facts=facts)
+        dataclasses.replace(
+            trace(names=NAMES, kernels=kernels(*MANY, (200, 200 + rank, GEMV))),
+            rank=rank,
+            facts=facts,
+        )
         for rank in (3, 1)
     ]
     (said,) = sentences(*traces)
     assert said.startswith("The run had 4 ranks; 2 of them were given. Missing: 0, 2.")
     assert {k.rank for k in capture_of(traces).kernels} == {1, 3}
+
+
+def rank_of(first: int, unix_us: int | None, product: str | None = None) -> Trace:
+    """Twenty kernels from `first` on, on a clock that began at `unix_us`."""
+    rows = [(first + a, first + b, name) for a, b, name in MANY]
+    device = TracedDevice("cuda:0", product)
+    made = trace(names=NAMES, kernels=kernels(*rows), devices=[device])
+    return dataclasses.replace(
+        made, path=f"from{first}", unix_ns=None if unix_us is None else unix_us * US
+    )
+
+
+def test_ranks_are_laid_on_one_clock() -> None:
+    """The second trace began 50 µs later, so what it calls 0 is 50 on the first one's clock."""
+    capture = capture_of([rank_of(0, 1000), rank_of(1, 1050)])
+    assert [source.offset_ns for source in capture.sources] == [0, 50 * US]
+    times = [s.t_ns for s in capture.device_samples if s.device == "rank 1 cuda:0"]
+    assert (min(times) - 51 * US, max(times)) == (pytest.approx(1980, abs=1), (51 + 198) * US)
+
+
+def test_traces_that_are_no_ranks_of_one_run_are_refused() -> None:
+    with pytest.raises(InputError, match="from0: holds the same trace as from0"):
+        capture_of([rank_of(0, None), rank_of(0, None)])
+    with pytest.raises(InputError, match="from1: is of H100, unlike from0"):
+        capture_of([rank_of(0, None, "MI300X"), rank_of(1, None, "H100")])
+    # The first one works from 0 to 198, the second from 199 on, or from 198.
+    with pytest.raises(InputError, match="from1: was traced at another time than from0"):
+        capture_of([rank_of(0, 1000), rank_of(1, 1198)])
+    capture_of([rank_of(0, 1000), rank_of(1, 1197)])
+    capture_of([rank_of(0, 1000), rank_of(1, None)])  # nothing says when
 
 
 def test_no_trace_is_refused() -> None:
