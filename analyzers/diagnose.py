@@ -33,6 +33,7 @@ from stallscope.analyzers.result import (
 from stallscope.analyzers.rules import evaluate
 from stallscope.analyzers.series import build_series
 from stallscope.analyzers.step.budget import phase_budgets
+from stallscope.analyzers.step_gaps import gap_notes
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.analyzers.verdict import GOALS, build_verdict, judge_run
 from stallscope.analyzers.whatif.out_of_memory import (
@@ -114,7 +115,11 @@ def diagnose(
             *unobserved(capture, run.costs, rules, run.missing),
         ),
         windows=windows,
-        notes=(*run.checked.notes, *padding_note(run.costs, run.cost)),
+        notes=(
+            *run.checked.notes,
+            *gap_notes(run.costs),
+            *padding_note(run.costs, run.cost),
+        ),
         series=build_series(run.costs, run.cost),
     )
 

@@ -41,12 +41,17 @@ def from_requests(capture: Capture, costs: Sequence[StepCost]) -> Measure | None
         return Measure(name, decode / (prefill + decode), unit, "measured", source)
     if not capture.meta.get("trace", {}).get("counted", True):
         return None  # marks that do not say how many requests they hold
-    in_decode = sum(c.time_s * c.step.decode_requests for c in costs)
-    in_prefill = sum(c.time_s * c.step.prefill_requests for c in costs)
+    in_decode = sum(_own_s(c) * c.step.decode_requests for c in costs)
+    in_prefill = sum(_own_s(c) * c.step.prefill_requests for c in costs)
     if in_decode + in_prefill == 0:
         return None
     source = "step time × requests in the step, by phase"
     return Measure(name, in_decode / (in_decode + in_prefill), unit, "derived", source)
+
+
+def _own_s(c: StepCost) -> float:
+    """Return a step's own time: what passes between steps is nobody's decode."""
+    return (c.step.end_ns - c.step.start_ns) * 1e-9
 
 
 def _decode_part_of_mixed(step: Step, cost: CostModel | None) -> float | None:
@@ -108,9 +113,9 @@ def _requests(step: Step) -> int:
 
 def from_engine(costs: Sequence[StepCost], cost: CostModel | None) -> EngineShare | None:
     """Decode's share of step time, mixed steps split by the cost model."""
-    decode = sum(c.time_s for c in costs if c.step.phase == "decode")
+    decode = sum(_own_s(c) for c in costs if c.step.phase == "decode")
     mixed = [c for c in costs if c.step.phase == "mixed"]
-    total = sum(c.time_s for c in costs if c.step.phase in ("prefill", "decode", "mixed"))
+    total = sum(_own_s(c) for c in costs if c.step.phase in ("prefill", "decode", "mixed"))
     if not total:
         return None
     splits = [_decode_part_of_mixed(c.step, cost) for c in mixed]
@@ -120,8 +125,8 @@ def from_engine(costs: Sequence[StepCost], cost: CostModel | None) -> EngineShar
         s if s is not None else c.step.decode_requests / (_requests(c.step) or 1)
         for s, c in zip(splits, mixed, strict=True)
     ]
-    part = sum(c.time_s * s for c, s in zip(mixed, shares, strict=True))
-    mixed_s = sum(c.time_s for c in mixed)
+    part = sum(_own_s(c) * s for c, s in zip(mixed, shares, strict=True))
+    mixed_s = sum(_own_s(c) for c in mixed)
     return EngineShare(
         (decode + part) / total, decode / total, (decode + mixed_s) / total, is_split
     )

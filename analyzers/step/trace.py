@@ -130,4 +130,4 @@ def _with(c: StepCost, traced: Traced, idle_rate: float) -> StepCost:
     host_s = c.host_s + idle_rate * (c.time_s - c.host_s)
     floor = None if c.floor is None else {**c.floor, **known}
     traced_parts = frozenset(("host", *known))
-    return StepCost(c.step, c.time_s, host_s, floor, c.probed, traced_parts)
+    return StepCost(c.step, c.time_s, host_s, floor, c.probed, traced_parts, c.excess_s)
