@@ -11,6 +11,7 @@ from stallscope.analyzers.document import document_verdict
 from stallscope.analyzers.gaps import unobserved
 from stallscope.analyzers.isolated import without_load
 from stallscope.analyzers.judge import Judgement
+from stallscope.analyzers.kernel_table import kernel_table
 from stallscope.analyzers.kv_life import DEFAULT_LENGTHS, allocated_rows, kv_rows, life_stages
 from stallscope.analyzers.load.demand import Demand
 from stallscope.analyzers.load.latency import latencies
@@ -105,6 +106,7 @@ def diagnose(
         throughput=run.throughput,
         phases=phase_budgets(run.costs, run.cost),
         operators=operator_table(run.costs, run.cost),
+        kernels=kernel_table(capture),
         kv_table=_kv_table(run),
         kv_life=life_stages(capture),
         measures=measures,

@@ -266,6 +266,23 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
+class KernelRow:
+    """Kernels of one name, or with `name` None of one class, over all devices of a trace.
+
+    `share` is of the time of all kernels and copies; those that overlap count each. `exposed_s` is
+    the time in which nothing else ran, of communication and copies.
+    """
+
+    phase: str
+    kernel_class: str
+    name: str | None
+    launches: int
+    busy_s: float
+    share: float
+    exposed_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Diagnosis:
     """Everything a report shows."""
 
@@ -289,4 +306,5 @@ class Diagnosis:
     not_observable: tuple[NotObservable, ...]
     windows: tuple[Window, ...]
     notes: tuple[str, ...]  # capture checks and warnings, each a plain sentence
+    kernels: tuple[KernelRow, ...] = ()  # of a trace
     series: Series = field(default_factory=Series)

@@ -48,6 +48,7 @@ def _report(diagnosis: Diagnosis) -> dict[str, object]:
         "throughput": asdict(diagnosis.throughput),
         "phases": [_phase(phase) for phase in diagnosis.phases],
         "operators": [asdict(row) for row in diagnosis.operators],
+        "kernels": [asdict(row) for row in diagnosis.kernels],
         "kv_table": [asdict(row) for row in diagnosis.kv_table],
         "kv_life": [asdict(stage) for stage in diagnosis.kv_life],
         "measures": [sided_fields(measure) for measure in diagnosis.measures],

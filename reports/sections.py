@@ -6,6 +6,7 @@ from stallscope.analyzers.result import Diagnosis
 from stallscope.reports import (
     advice_sections,
     evidence_sections,
+    kernel_sections,
     kv_sections,
     time_sections,
     verdict_sections,
@@ -24,6 +25,7 @@ _ORDER = (
     time_sections.phases,
     time_sections.latency,
     time_sections.windows,
+    kernel_sections.kernels,
     time_sections.operators,
     kv_sections.growth,
     kv_sections.life,
