@@ -11,6 +11,7 @@ from stallscope.analyzers.event_fields import notes as event_notes
 from stallscope.analyzers.event_fields import number, text, whole_events
 from stallscope.analyzers.step.contention import contention_note
 from stallscope.analyzers.step.limit import QUALITY, Decision
+from stallscope.analyzers.step.overlap import overlap_note
 from stallscope.analyzers.trace_ranks import straggler_notes
 from stallscope.profiler.capture import Capture, Event
 from stallscope.profiler.evidence import NotObservable
@@ -27,11 +28,15 @@ _REFUSALS = ("can't allocate memory", "out of memory")
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """`decision` ends the procedure; `notes` are plain sentences; the rest is not observable."""
+    """`decision` ends the procedure; `notes` are plain sentences; the rest is not observable.
+
+    `is_empty` says that the decision is for want of anything to judge.
+    """
 
     decision: Decision | None
     notes: tuple[str, ...]
     not_observable: tuple[NotObservable, ...]
+    is_empty: bool = False
 
 
 def _certain(bottleneck: str, reason: str) -> Decision:
@@ -99,7 +104,6 @@ def _flag_notes(capture: Capture) -> list[str]:
         )
     if "interrupted" in flags:
         notes.append("The run was interrupted before its workload was done.")
-    notes += contention_note(capture)
     for event in capture.events:
         if event.kind == "gap":
             what = event.data.get("what", "a sampler")
@@ -129,10 +133,9 @@ def check(capture: Capture) -> Checked:
     decision = _out_of_memory(capture)
     reader_decision, notes = _reader_findings(capture)
     decision = decision or reader_decision
-    steps = [s for s in capture.steps if not s.warmup]
-    has_evidence = steps or capture.requests or capture.kernels or capture.device_samples
-    if decision is None and not has_evidence and not capture.engine_samples:
-        reason = "the capture holds no step, request or sample"
+    is_empty = decision is None and not _has_evidence(capture)
+    if is_empty:
+        reason = "nothing was recorded: the capture holds no step, request or sample of a load"
         decision = Decision("undetermined", 0.0, 0.0, None, 0.0, QUALITY["measured"], reason)
     warnings = capture.subject.model.warnings if capture.subject.model is not None else ()
     all_notes = (
@@ -141,6 +144,17 @@ def check(capture: Capture) -> Checked:
         *event_notes(capture),
         *straggler_notes(capture),
         *_flag_notes(capture),
+        *(() if is_empty else contention_note(capture)),
+        *overlap_note(capture),
         *warnings,
     )
-    return Checked(decision, all_notes, _unobserved(capture))
+    return Checked(decision, all_notes, _unobserved(capture), is_empty)
+
+
+def _has_evidence(capture: Capture) -> bool:
+    """Say whether any load was seen: samples of the host, or of probing, are none."""
+    if any(not s.warmup for s in capture.steps) or capture.requests or capture.kernels:
+        return True
+    if capture.meta.get("load_generator") == "stallscope run":
+        return False
+    return bool(capture.engine_samples) or any(s.device != "host" for s in capture.device_samples)

@@ -55,6 +55,7 @@ def _info(run: Run) -> CaptureInfo:
         cut=cut is not None,
         duration_s=_duration_s(run),
         cut_note=cut.note if cut else None,
+        empty=run.checked.is_empty,
     )
 
 

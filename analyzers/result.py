@@ -20,12 +20,16 @@ class SourceInfo:
 
 @dataclass(frozen=True, slots=True)
 class CaptureInfo:
-    """The capture a diagnosis rests on; `cut_note` says when and how it was cut."""
+    """The capture a diagnosis rests on; `cut_note` says when and how it was cut.
+
+    An `empty` one holds nothing that could be judged.
+    """
 
     sources: tuple[SourceInfo, ...]
     cut: bool
     duration_s: float | None
     cut_note: str | None = None
+    empty: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,8 +64,8 @@ def build_verdict(
     is_whole_run = headline is judgement and run.checked.decision is None
     return Verdict(
         bottleneck=headline.bottleneck,
-        confidence=confidence(headline.decision, windows if is_whole_run else ()),
-        load=judgement.load,
+        confidence=_confidence(run, headline, windows if is_whole_run else ()),
+        load="idle" if run.checked.is_empty else judgement.load,
         phase=_phase(run.costs),
         sentence=sentence,
         limits=limits_of(decisions),
@@ -74,6 +74,11 @@ def build_verdict(
         chain=build_chain(headline, measures),
         limit=headline.decision.limit,
     )
+
+
+def _confidence(run: Run, headline: Judgement, windows: tuple[Window, ...]) -> float:
+    """Nothing recorded is no ground for any confidence."""
+    return 0.0 if run.checked.is_empty else confidence(headline.decision, windows)
 
 
 def _by_goal(run: Run, judgement: Judgement) -> Mapping[str, Decision]:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from stallscope import __version__
+from stallscope.errors import UsageError
 from stallscope.options import ForceOption, FormatOption, OutputOption
 from stallscope.output import check_output, put, text_width, wants_color
 
@@ -21,13 +22,20 @@ def doctor(
         ),
     ] = Path("/"),
     timeout: Annotated[
-        float, typer.Option(min=0.1, metavar="SECONDS", help="For each program that is asked.")
+        float,
+        typer.Option(
+            min=0.1, max=600.0, metavar="SECONDS", help="For each program that is asked; ≤ 600."
+        ),
     ] = 20.0,
     output: OutputOption = None,
     format: FormatOption = None,
     force: ForceOption = False,
 ) -> None:
     """Say what can be observed here, and how to get the rest. Changes nothing."""
+    if not 0.1 <= timeout <= 600.0:  # nan passes typer's comparison
+        raise UsageError(f"--timeout {timeout}: from 0.1 to 600 seconds")
+    if not root.is_dir():
+        raise UsageError(f"--root {root}: is no folder")
     destination = check_output(output, format=format, force=force)
     from stallscope.profiler.doctor.examine import examine
     from stallscope.profiler.doctor.surroundings import Surroundings

@@ -8,31 +8,39 @@ from pathlib import Path
 from stallscope.errors import InputError, UsageError
 
 
-def check_target(path: Path, *, force: bool, option: str) -> None:
-    """Refuse a path that exists (without force) or whose folder takes no new file."""
+def check_target(path: Path, *, force: bool, option: str) -> Path:
+    """Return the file to write, behind links.
+
+    Refuses a path that exists (without force), is no regular file or is being recorded, and one
+    whose folder takes no new file.
+    """
     import tempfile
+
+    from stallscope.profiler.regular_file import replaceable
 
     if path.is_dir():
         raise UsageError(f"{option} {path}: is a folder; name a file in it")
-    if path.exists() and not force:
+    target = replaceable(path, named=f"{option} {path}")
+    if target.exists() and not force:
         raise UsageError(f"{option} {path}: exists; add --force to overwrite it")
+    folder = target.parent if path.is_symlink() else path.parent  # as the user calls it
     try:
-        with tempfile.TemporaryFile(dir=path.parent):
+        with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
         reason = error.strerror or error
-        raise InputError(f"{option} {path}: cannot write in {path.parent}: {reason}") from error
+        raise InputError(f"{option} {path}: cannot write in {folder}: {reason}") from error
+    return target
 
 
 def write_text(path: Path, text: str) -> None:
     """Write beside the target, then rename: the target is the old file or the whole new one."""
-    target = Path(os.path.realpath(path))  # a link stays one
+    from stallscope.profiler.regular_file import replaceable
+
+    target = replaceable(path)  # again: it may have changed while the work went on
     data = text.encode("utf-8", errors="backslashreplace")  # paths may hold bytes that are no text
     try:
-        if target.exists() and not target.is_file():
-            target.write_bytes(data)  # a pipe or a device is not replaced
-        else:
-            replace(target, data)
+        replace(target, data)
     except OSError as error:
         raise InputError(f"{path}: cannot write: {error.strerror or error}") from error
 

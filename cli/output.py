@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from stallscope.errors import InputError, MissingDependency, UsageError
-from stallscope.files import check_target, write_text
+from stallscope.files import check_target, replace, write_text
 
 if TYPE_CHECKING:
     from stallscope.analyzers.result import Diagnosis
@@ -113,11 +113,12 @@ def plotted(diagnosis: Diagnosis, path: Path, *, force: bool) -> dict[str, str]:
         except MissingDependency as error:
             note(f"no plots: {error}")
             return {}
-        targets = [path.with_name(name) for name in images.values()]
-        for target in targets:
-            check_target(target, force=force, option="-o: the plot")
-        for target in targets:
-            (Path(folder) / target.name).replace(target)
+        targets = {
+            name: check_target(path.with_name(name), force=force, option="-o: the plot")
+            for name in images.values()
+        }
+        for name, target in targets.items():
+            replace(target, (Path(folder) / name).read_bytes())
     return images
 
 

@@ -166,4 +166,9 @@ def what_is_left(capture: Path) -> str:
     """Say after an interrupt how to see what ran."""
     if not capture.exists():
         return "interrupted before anything ran"
+    from stallscope.profiler.capture_file import read_capture
+
+    recorded = read_capture(capture)
+    if not recorded.requests and all(step.warmup for step in recorded.steps):
+        return f"interrupted before the first step; {capture} holds nothing to judge"
     return f"interrupted; see what ran with: stallscope diagnose {capture}"

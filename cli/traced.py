@@ -83,7 +83,7 @@ def command_line(
 @contextmanager
 def traced_folder(keep: Path | None) -> Iterator[Path]:
     """Give a temporary folder: beside the file to keep, as traces are large, else in TMPDIR."""
-    beside = keep.parent.absolute() if keep is not None else None
+    beside = Path(os.path.realpath(keep)).parent if keep is not None else None
     with tempfile.TemporaryDirectory(prefix=".stallscope-nsys-", dir=beside) as folder:
         yield Path(folder)
 
@@ -111,8 +111,11 @@ def read_left(place: Surroundings, nsys: Nsys, folder: Path, keep: Path | None) 
     if report.with_suffix(".qdstrm").exists():
         note("nsys did not find its importer; the trace was converted all the same")
     if keep is not None:
+        from stallscope.profiler.regular_file import replaceable
+
+        target = replaceable(keep, named=f"--keep {keep}")  # it may have changed meanwhile
         try:
-            report = report.replace(keep)
+            report = report.replace(target)
         except OSError as error:
             raise InputError(f"--keep {keep}: cannot write: {error.strerror or error}") from error
         note(f"kept {keep}")

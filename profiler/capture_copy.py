@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from pathlib import Path
@@ -14,16 +15,21 @@ _WAL_HEADER_BYTES = 32
 
 
 def sidecars(path: Path) -> tuple[Path, ...]:
-    """Return the files that SQLite keeps beside an open database, where they are there."""
+    """Return the files that SQLite keeps beside an open database, where they are there.
+
+    They lie beside the database itself, not beside a link to it.
+    """
+    path = Path(os.path.realpath(path))
     return tuple(file for suffix in SIDECARS if (file := Path(f"{path}{suffix}")).exists())
 
 
 def copy_with_sidecars(path: Path, folder: Path) -> Path:
-    """Copy the file and what lies beside it into `folder`, as of one moment.
+    """Copy the file and what lies beside it into `folder`, as of one moment; links are followed.
 
     A live writer may go on appending to the -wal meanwhile: a prefix of it is a valid state. Only
     when it moved pages into the main file during the copy is the copy taken again.
     """
+    named, path = path, Path(os.path.realpath(path))
     for _ in range(_ATTEMPTS):
         before = _state(path)
         copy = folder / path.name
@@ -32,7 +38,9 @@ def copy_with_sidecars(path: Path, folder: Path) -> Path:
         if _state(path) == before:
             return copy
         time.sleep(0.05)
-    raise CaptureError(f"{path} changes faster than it can be read; try again when the run is over")
+    raise CaptureError(
+        f"{named} changes faster than it can be read; try again when the run is over"
+    )
 
 
 def _state(path: Path) -> tuple[object, ...]:

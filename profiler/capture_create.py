@@ -10,23 +10,36 @@ from pathlib import Path
 
 from stallscope.errors import CaptureError, InputError
 from stallscope.profiler.capture_schema import APPLICATION_ID, META_SQL, TABLES, USER_VERSION
+from stallscope.profiler.regular_file import replaceable
 
 SIDECARS = ("-wal", "-shm", "-journal")
 
 
-def create(path: Path, *, force: bool) -> None:
-    """Make an empty capture at `path`; with `force` an existing file is replaced in one move."""
+def create(path: Path, *, force: bool) -> Path:
+    """Make an empty capture at `path`; with `force` an existing file is replaced in one move.
+
+    Returns the file's own path, behind links. Raises InputError for one that exists, is no regular
+    file or is being recorded.
+    """
     with reported(path):
-        if force and path.exists():
-            _replace(path)
-            return
+        target = replaceable(path)
+        for suffix in SIDECARS:
+            replaceable(Path(f"{target}{suffix}"))
+        if force and target.exists():
+            _replace(target)
+            return target
         try:
-            path.open("xb").close()
+            target.open("xb").close()
         except FileExistsError:
             raise InputError(
                 f"{path} exists; choose another name, or force=True to replace it"
             ) from None
-        _write_schema(path)  # SQLite itself drops a stray -wal beside an empty file
+        try:
+            _write_schema(target)  # SQLite itself drops a stray -wal beside an empty file
+        except BaseException:
+            target.unlink(missing_ok=True)
+            raise
+        return target
 
 
 def open_for_writing(path: Path) -> sqlite3.Connection:

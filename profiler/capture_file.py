@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import tempfile
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from stallscope.profiler.capture_copy import copy_with_sidecars, sidecars
 from stallscope.profiler.capture_schema import APPLICATION_ID, TABLES, USER_VERSION
 from stallscope.profiler.capture_tables import read_table
 from stallscope.profiler.cut import cut_of
+from stallscope.profiler.regular_file import check_readable
 from stallscope.profiler.subject_json import subject_from_json
 
 _MAGIC = b"SQLite format 3\x00"
@@ -56,7 +58,7 @@ def read_capture(path: str | PathLike[str]) -> Capture:
             f"{path} was written by a newer stallscope (format {header.user_version}, this one "
             f"reads up to {USER_VERSION}); upgrade stallscope"
         )
-    wal_lost = header.wal and not Path(f"{path}-wal").exists()
+    wal_lost = header.wal and not Path(f"{os.path.realpath(path)}-wal").exists()
     try:
         with _opened(path) as db:
             return _assemble(path, db, wal_lost=wal_lost)
@@ -70,6 +72,7 @@ def read_capture(path: str | PathLike[str]) -> Capture:
 
 
 def _read_header(path: Path) -> _Header:
+    check_readable(path)
     try:
         with path.open("rb") as file:
             head = file.read(_HEADER_BYTES)
@@ -115,8 +118,11 @@ def _assemble(path: Path, db: sqlite3.Connection, *, wal_lost: bool) -> Capture:
     whole = Capture(subject=subject, meta=meta, **rows)
     if "ended" in meta:
         return whole
-    if wal_lost and not any(rows.values()):
-        raise CaptureError(_wal_missing(path))
+    if wal_lost and not any(rows.values()) and not meta:
+        raise CaptureError(
+            f"{path} was cut and holds no rows: none had been written yet, or they are in "
+            f"{path.name}-wal, which is missing; if there is such a file, copy both together"
+        )
     cut = cut_of(whole, wal_lost=wal_lost)
     return Capture(subject=subject, meta=meta, cut=cut, **rows)
 

@@ -35,7 +35,10 @@ def read_table(db: sqlite3.Connection, table: Table) -> tuple[Any, ...]:
     ]
     if not converters:
         return tuple(table.row_type(*row) for row in rows)
-    return tuple(table.row_type(*_converted(row, converters)) for row in rows)
+    return tuple(
+        table.row_type(*_converted(row, converters, table, number))
+        for number, row in enumerate(rows, 1)
+    )
 
 
 def _expression(column: Column, present: set[str]) -> str:
@@ -47,14 +50,27 @@ def _expression(column: Column, present: set[str]) -> str:
 
 
 def _check_types(db: sqlite3.Connection, table: Table, present: set[str]) -> None:
-    tests = []
+    tests = {c.name: _misfit(c) for c in table.columns if c.name in present}
+    wrong = f"SELECT rowid FROM {table.name} WHERE {' OR '.join(tests.values())} LIMIT 1"
+    found = db.execute(wrong).fetchone()
+    if found is None:
+        return
     for column in table.columns:
-        if column.name in present:
-            allowed = _STORED_AS[column.dtype] + (("null",) if column.nullable else ())
-            listed = ", ".join(f"'{name}'" for name in allowed)
-            tests.append(f'typeof("{column.name}") NOT IN ({listed})')
-    if db.execute(f"SELECT 1 FROM {table.name} WHERE {' OR '.join(tests)} LIMIT 1").fetchone():
-        raise ValueError(f"table {table.name} holds a value of the wrong type")
+        named = f'SELECT typeof("{column.name}"), "{column.name}" FROM {table.name}'
+        test = tests.get(column.name, "FALSE")
+        row = db.execute(f"{named} WHERE rowid = ? AND ({test})", found).fetchone()
+        if row is not None:
+            holds = "nothing" if row[1] is None else f"{row[0]} {row[1]!r:.40}"
+            raise ValueError(
+                f"table {table.name}, row {found[0]}: {column.name} holds {holds}, where "
+                f"{_STORED_AS[column.dtype][0]} belongs"
+            )
+
+
+def _misfit(column: Column) -> str:
+    allowed = _STORED_AS[column.dtype] + (("null",) if column.nullable else ())
+    listed = ", ".join(f"'{name}'" for name in allowed)
+    return f'typeof("{column.name}") NOT IN ({listed})'
 
 
 def _converter(column: Column) -> Callable[[Any], Any] | None:
@@ -73,10 +89,19 @@ def _mapping(text: str) -> dict[str, Any]:
 
 
 def _converted(
-    row: tuple[Any, ...], converters: list[tuple[int, Callable[[Any], Any]]]
+    row: tuple[Any, ...],
+    converters: list[tuple[int, Callable[[Any], Any]]],
+    table: Table,
+    number: int,
 ) -> list[Any]:
     values = list(row)
     for place, convert in converters:
         if values[place] is not None:
-            values[place] = convert(values[place])
+            try:
+                values[place] = convert(values[place])
+            except (ValueError, RecursionError) as error:
+                column = table.columns[place].name
+                raise ValueError(
+                    f"table {table.name}, row {number} by {table.order_by}: {column}: {error}"
+                ) from error
     return values

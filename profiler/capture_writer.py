@@ -3,61 +3,65 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import threading
 import time
-from collections import defaultdict, deque
+from collections import deque
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import msgspec
+from typing import Any
 
 from stallscope.errors import CaptureError
-from stallscope.profiler.capture import Capture, Event
+from stallscope.profiler.capture import Capture
 from stallscope.profiler.capture_create import create, open_for_writing, reported
+from stallscope.profiler.capture_fork import keep_open, left_to_parent
+from stallscope.profiler.capture_lock import WriterLock
+from stallscope.profiler.capture_rows import EncodedEvent, MetaRow, write_rows, write_singly
 from stallscope.profiler.capture_schema import TABLES, Row
 from stallscope.profiler.spec import Subject
 from stallscope.profiler.stop_signal import StopSignal
-from stallscope.profiler.subject_json import subject_to_json
+from stallscope.profiler.subject_json import checked_subject_json
 
 # A killed process loses what was put since the last commit, half a second at most with the time to
 # write it; each commit costs 0.2 ms, and an fsync where there is no write-ahead log.
 COMMIT_INTERVAL_S = 0.4
 
-# Ten times as fast as json, and a run writes two events a step; what is not a number becomes null.
-_encode = msgspec.json.Encoder().encode
-
-
-class _Meta(NamedTuple):
-    key: str
-    value_json: str
-
-
-_INSERT: dict[type, str] = {table.row_type: table.insert_sql for table in TABLES.values()}
-_INSERT[_Meta] = "INSERT OR REPLACE INTO meta VALUES (?, ?)"
+# Rows in a transaction: of a burst that fills the disk what came before stays.
+MOST_ROWS = 5_000
 
 
 class CaptureWriter:
     """An open capture file. `put` is cheap and may be called from any thread.
 
     What goes wrong while writing (a full disk, a value SQLite cannot hold) is raised as
-    CaptureError by the next put, and by close.
+    CaptureError by the next put, and by close; every other row that was put is kept. Another writer
+    cannot take the file meanwhile. In a forked child the writer refuses every row, and close leaves
+    the file to the parent.
     """
 
     def __init__(self, path: str | PathLike[str], *, force: bool = False) -> None:
         self.path = Path(path)
-        create(self.path, force=force)
-        self._db = open_for_writing(self.path)
-        self._queue: deque[Row | _Meta] = deque()
+        file = create(self.path, force=force)
+        with reported(self.path):
+            self._lock = WriterLock(file)
+        try:
+            self._db = open_for_writing(file)
+        except BaseException:
+            self._lock.release()
+            raise
+        self._queue: deque[Row | EncodedEvent | MetaRow] = deque()
         self._error: CaptureError | None = None
+        self._disk_failed = False
         self._stop = StopSignal()
         self._closed = False
+        self._pid = os.getpid()
+        left_to_parent(self)
         self._thread = threading.Thread(target=self._run, name="stallscope-writer", daemon=True)
         self._thread.start()
 
-    def put(self, row: Row) -> None:
+    def put(self, row: Row | EncodedEvent) -> None:
         """Queue a row. A request or a source with an id already put replaces the former."""
         if self._error is not None or self._closed:
             raise self._refusal()
@@ -67,11 +71,11 @@ class CaptureWriter:
         """Record a fact about the run; the value must be JSON."""
         if self._error is not None or self._closed:
             raise self._refusal()
-        self._queue.append(_Meta(key, json.dumps(value)))
+        self._queue.append(MetaRow(key, json.dumps(value)))
 
     def set_subject(self, subject: Subject) -> None:
-        """Record what is observed; the last call counts."""
-        self.set_meta("subject", subject_to_json(subject))
+        """Record what is observed; the last call counts. ValueError names a field that is wrong."""
+        self.set_meta("subject", checked_subject_json(subject))
 
     def close(self, *, ended: bool = True) -> None:
         """Commit what is queued and leave one plain file; `ended` False marks the run as cut."""
@@ -86,58 +90,65 @@ class CaptureWriter:
             self._finish()
         finally:
             self._db.close()
+            self._lock.release()
+
+    def leave_to_parent(self) -> None:
+        """Let go of everything in a forked child, without a touch on the file."""
+        if self._closed:
+            return
+        self._closed = True
+        self._error = CaptureError(
+            f"{self.path} is recorded by process {self._pid}, which this one was forked from; "
+            "make a Recorder in the child, with a file of its own"
+        )
+        self._queue.clear()
+        keep_open(self._db)
+        self._lock.drop()
 
     def _finish(self) -> None:
-        if self._error is None:
+        if not self._disk_failed:
             self._commit()
+        if self._disk_failed:
+            # What is committed stays in the -wal if there is no room for it; if there is, or if
+            # nothing was, the file must not claim that a -wal belongs to it.
+            with suppress(sqlite3.Error):
+                self._db.execute("PRAGMA journal_mode=DELETE")
+        else:
+            with reported(self.path):
+                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                self._db.execute("PRAGMA journal_mode=DELETE")
         if self._error is not None:
             raise self._error
-        with reported(self.path):
-            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            self._db.execute("PRAGMA journal_mode=DELETE")
 
     def _run(self) -> None:
-        while self._error is None and not self._stop.wait(COMMIT_INTERVAL_S):
+        while not self._disk_failed and not self._stop.wait(COMMIT_INTERVAL_S):
             self._commit()
 
     def _commit(self) -> None:
-        batches: dict[type, list[Any]] = defaultdict(list)
-        for _ in range(len(self._queue)):
-            row = self._queue.popleft()
-            batches[type(row)].append(row)
-        try:
-            with reported(self.path):
-                self._write(batches)
-        except CaptureError as error:
-            self._error = error
-        except Exception as error:  # a row that was filled wrongly; it must not vanish in a thread
-            self._error = CaptureError(f"{self.path}: a row cannot be written: {error!r}")
+        left = len(self._queue)
+        while left and not self._disk_failed:
+            rows = [self._queue.popleft() for _ in range(min(left, MOST_ROWS))]
+            left -= len(rows)
+            try:
+                with reported(self.path):
+                    self._write(rows)
+            except CaptureError as error:
+                self._error = error
+                self._disk_failed = True
 
-    def _write(self, batches: dict[type, list[Any]]) -> None:
-        if not batches:
-            return
-        self._db.execute("BEGIN")
+    def _write(self, rows: list[Any]) -> None:
         try:
-            for kind, rows in batches.items():
-                # sqlite3 reads a plain tuple faster than a named one.
-                values = map(_event_values if kind is Event else tuple, rows)
-                self._db.executemany(_INSERT[kind], values)
-            self._db.execute("COMMIT")
-        except BaseException:
-            with suppress(sqlite3.Error):  # a full disk may have rolled back already
-                self._db.execute("ROLLBACK")
+            write_rows(self._db, rows)
+        except sqlite3.OperationalError:
             raise
+        except Exception:  # a row that was filled wrongly; the others must not go with it
+            wrong = write_singly(self._db, rows)
+            self._error = self._error or CaptureError(
+                f"{self.path}: a row cannot be written: {wrong}"
+            )
 
     def _refusal(self) -> CaptureError:
         return self._error or CaptureError(f"{self.path} is closed; nothing more can be recorded")
-
-
-def _event_values(row: Event) -> tuple[object, ...]:
-    try:
-        data = _encode(row.data).decode()
-    except (TypeError, UnicodeEncodeError):  # half a surrogate pair, as in a broken file name
-        data = json.dumps(dict(row.data))
-    return row.t_ns, row.kind, row.request, data
 
 
 def write_capture(path: str | PathLike[str], capture: Capture, *, force: bool = False) -> None:

@@ -9,6 +9,8 @@ from stallscope.profiler.capture import Capture, Cut
 
 def cut_of(capture: Capture, *, wal_lost: bool) -> Cut:
     """Describe the cut: the time of the last row, counted from the capture's start."""
+    if not capture.meta and not any(True for _ in _times(capture)):
+        return Cut(0, "cut before the first rows were written: nothing was recorded")
     start_ns = _start_ns(capture)
     last_ns = max(_times(capture), default=start_ns)
     note = f"cut at {(last_ns - start_ns) / 1e9:.1f} s: the run did not end"

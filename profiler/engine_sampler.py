@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from stallscope.profiler.capture import EngineSample
+from stallscope.profiler.counts import BITS, count
 from stallscope.profiler.evidence import NotObservable
 
 
@@ -16,6 +17,15 @@ class EngineState(NamedTuple):
     running: int | None = None
     kv_used_bytes: int | None = None
     kv_total_bytes: int | None = None
+
+
+def plain_state(state: tuple[int | None, ...]) -> EngineState:
+    """Return the state in plain ints; TypeError or ValueError name the field that is no count."""
+    for value in state:
+        if value is not None and (type(value) is not int or value >> BITS):
+            fields = zip(EngineState._fields, state, strict=True)
+            return EngineState(*(v if v is None else count(name, v) for name, v in fields))
+    return tuple.__new__(EngineState, state)
 
 
 class EngineSampler:

@@ -14,6 +14,7 @@ from stallscope.errors import InputError
 from stallscope.profiler.capture_file import is_capture
 from stallscope.profiler.ncu.pages import has_page
 from stallscope.profiler.nsys.stats_tables import has_table
+from stallscope.profiler.regular_file import check_readable
 from stallscope.profiler.text_lines import decoded
 
 
@@ -104,6 +105,7 @@ def plain_kind(head: bytes) -> str:
 def _head(path: Path) -> bytes:
     if path.is_dir():
         raise InputError(f"{path}: is a folder; name a file in it")
+    check_readable(path)
     try:
         with path.open("rb") as file:
             return file.read(TABLE_BYTES)

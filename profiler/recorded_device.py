@@ -25,7 +25,12 @@ class RecordedDevice:
 
 
 def check_device(device: Device) -> None:
-    """Raise ValueError for a name that no device has."""
+    """Raise ValueError for a name that no device has, TypeError for what is no name or spec."""
+    if not isinstance(device, DeviceSpec | str | None):
+        raise TypeError(
+            f'device must be a name such as "cuda:0", a DeviceSpec or None, not {device!r:.60} '
+            f"({type(device).__name__})"
+        )
     if isinstance(device, str) and device != "cpu":
         cuda_index(device)
 

@@ -12,25 +12,29 @@ from types import TracebackType
 from typing import Any
 
 from stallscope.errors import CaptureError
-from stallscope.profiler.capture import Event, Request, Token
+from stallscope.profiler.capture import Request, Token
+from stallscope.profiler.capture_rows import EncodedEvent
 from stallscope.profiler.capture_schema import Row
 from stallscope.profiler.capture_writer import CaptureWriter
-from stallscope.profiler.engine_sampler import EngineSampler, EngineState
+from stallscope.profiler.counts import BITS, count, stored
+from stallscope.profiler.engine_sampler import EngineSampler, EngineState, plain_state
 from stallscope.profiler.host import host_facts, tool_facts
 from stallscope.profiler.host_fields import host_fields
 from stallscope.profiler.host_sampler import HostSampler
 from stallscope.profiler.ranges import RangeName, phase_range
 from stallscope.profiler.recorded_device import Device, check_device, open_device
+from stallscope.profiler.recorder_checks import (
+    MOST_HZ_OF_ONE,
+    check_clock,
+    check_hz,
+    event_row,
+    request_row,
+)
 from stallscope.profiler.samplers import Closing, Sampler, SamplerThread
 from stallscope.profiler.spec import DeviceSpec, Subject
 from stallscope.profiler.step_span import StepSpan
-from stallscope.profiler.step_work import (
-    StepWork,
-    decode_work,
-    mixed_work,
-    prefill_work,
-    warmup_work,
-)
+from stallscope.profiler.step_work import decode_work, mixed_work, prefill_work, warmup_work
+from stallscope.profiler.subject_json import checked_subject_json
 from stallscope.profiler.wrap.handshake import announce
 
 
@@ -40,7 +44,11 @@ class Recorder:
     `with recorder.prefill(512): …` and `with recorder.decode(8, context_tokens=5120): …` each leave
     an NVTX range and a step. Threads may share a recorder. `device` "cuda:0" is sampled through
     NVML; that name's figures, or a DeviceSpec given instead, stand for the device of a subject that
-    names none. `sample_hz` 0 turns the samplers off.
+    names none. `sample_hz`, at most 100, may be 0: it turns the samplers off.
+
+    What is no whole number, no JSON or none of the names known raises TypeError or ValueError at
+    the call and leaves the recording as it was. A child that is forked while a Recorder is open
+    cannot record with it: its rows raise CaptureError, and close() leaves the file to the parent.
     """
 
     def __init__(
@@ -53,16 +61,16 @@ class Recorder:
         sample_hz: float = 10.0,
         force: bool = False,
     ) -> None:
-        if sample_hz < 0:
-            raise ValueError(f"samples per second cannot be negative: {sample_hz=}")
+        self._sample_hz = check_hz("sample_hz", sample_hz)
         check_device(device)
+        check_clock(clock)
+        checked_subject_json(subject)
         self.now = clock
         self.engine_state = EngineState()
-        self._sample_hz = sample_hz
         self._step_ids = itertools.count()
         self._noted: BaseException | None = None
         self._writer = CaptureWriter(path, force=force)
-        self.add: Callable[[Row], None] = self._writer.put
+        self.add: Callable[[Row | EncodedEvent], None] = self._writer.put
         self._samplers: list[SamplerThread] = []
         self._device = open_device(device)
         announce(self._writer.path, clock)
@@ -77,11 +85,13 @@ class Recorder:
 
         Several requests are taken to be of equal length.
         """
-        return self._span("prefill", tokens, prefill_work(tokens, requests, cached_tokens))
+        work = prefill_work(tokens, requests, cached_tokens)
+        return StepSpan(self, work, phase_range("prefill", work.prefill_tokens))
 
     def decode(self, batch: int, *, context_tokens: int | None = None) -> StepSpan:
         """Time a decode step: `context_tokens` KV entries read in all, None if not known."""
-        return self._span("decode", batch, decode_work(batch, context_tokens))
+        work = decode_work(batch, context_tokens)
+        return StepSpan(self, work, phase_range("decode", work.decode_requests))
 
     def mixed(
         self,
@@ -93,13 +103,19 @@ class Recorder:
         context_tokens: int | None = None,
     ) -> StepSpan:
         """Time a step that prefills and decodes; `context_tokens` are those of the decode part."""
-        prefill = prefill_work(prefill_tokens, prefill_requests, cached_tokens)
+        prefill = prefill_work(
+            count("prefill_tokens", prefill_tokens),
+            count("prefill_requests", prefill_requests),
+            cached_tokens,
+        )
         work = mixed_work(prefill, decode_work(batch, context_tokens))
-        return self._span("mixed", prefill_tokens + batch, work)
+        tokens = work.prefill_tokens + work.decode_requests
+        return StepSpan(self, work, phase_range("mixed", tokens))
 
     def warmup(self, tokens: int) -> StepSpan:
         """Time a pass that no figure shall contain."""
-        return self._span("warmup", tokens, warmup_work(tokens))
+        work = warmup_work(tokens)
+        return StepSpan(self, work, phase_range("warmup", work.prefill_tokens))
 
     def step_range(self, name: RangeName, tokens: int) -> AbstractContextManager[object]:
         """Return the NVTX range alone, for an engine that fills its own rows."""
@@ -113,15 +129,23 @@ class Recorder:
         self, kind: str, request: int | None = None, t_ns: int | None = None, **data: Any
     ) -> None:
         """Record something that happened, now unless `t_ns` says when; `data` must be JSON."""
-        self.add(Event(self.now() if t_ns is None else t_ns, kind, request, data))
+        if t_ns is None:
+            t_ns = self.now()
+        self.add(event_row(t_ns, kind, request, data))
 
     def request(self, row: Request) -> None:
         """Record a request; put it again as it lives on, and the last row stays."""
-        self.add(row)
+        self.add(request_row(row))
 
     def token(self, request: int, t_ns: int | None = None) -> None:
         """Record a generated token."""
-        self.add(Token(request, self.now() if t_ns is None else t_ns))
+        if type(request) is not int or request >> BITS:
+            request = stored("request", request)
+        if t_ns is None:
+            t_ns = self.now()
+        elif type(t_ns) is not int or t_ns >> BITS:
+            t_ns = stored("t_ns", t_ns)
+        self.add(tuple.__new__(Token, (request, t_ns)))  # in half the time of Token(…)
 
     def note_error(self, error: BaseException, **data: Any) -> None:
         """Record an exception that is passing through."""
@@ -140,7 +164,8 @@ class Recorder:
 
         Samples read it from then on, and steps timed here when they end.
         """
-        self.engine_state = EngineState(waiting, running, kv_used_bytes, kv_total_bytes)
+        state = (waiting, running, kv_used_bytes, kv_total_bytes)
+        self.engine_state = plain_state(state)
 
     def set_subject(self, subject: Subject) -> None:
         """Say what is observed, as late as after the probes."""
@@ -150,11 +175,18 @@ class Recorder:
 
     def set_meta(self, key: str, value: object) -> None:
         """Record a fact about the run; `value` must be JSON."""
+        if not isinstance(key, str):
+            raise TypeError(f"key must be a text, not {key!r:.40}")
+        if key in ("subject", "ended"):
+            raise ValueError(f"{key} is the recorder's own; set_subject and close() say it")
         self._writer.set_meta(key, value)
 
     def sample(self, sampler: Sampler, *, hz: float | None = None) -> None:
-        """Start a sampler on a thread of its own, at the recorder's rate unless `hz` says so."""
-        hz = self._sample_hz if hz is None else hz
+        """Start a sampler on a thread of its own, at the recorder's rate unless `hz` says so.
+
+        `hz` may be up to 1000: what one sample costs is the caller's to know.
+        """
+        hz = self._sample_hz if hz is None else check_hz("hz", hz, MOST_HZ_OF_ONE)
         if hz > 0:
             self._samplers.append(SamplerThread(sampler, self.add, clock=self.now, hz=hz))
         elif isinstance(sampler, Closing):
@@ -184,9 +216,6 @@ class Recorder:
                     self.note_error(error)
             finally:
                 self.close()
-
-    def _span(self, name: RangeName, tokens: int, work: StepWork) -> StepSpan:
-        return StepSpan(self, work, phase_range(name, tokens))
 
     def _describe(self, subject: Subject) -> None:
         self.set_meta("tool", tool_facts())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from stallscope.errors import CaptureError
 from stallscope.profiler.capture import Step
+from stallscope.profiler.counts import BITS, count
 from stallscope.profiler.step_work import StepWork
 
 if TYPE_CHECKING:
@@ -61,7 +62,13 @@ class StepSpan:
         return self._recorder.now()
 
     def add_forward(self, elapsed_ns: int) -> None:
-        """Count `elapsed_ns` as forward time, as a CUDA event measured it for instance."""
+        """Count `elapsed_ns` as forward time, as a CUDA event measured it for instance.
+
+        Nanoseconds are whole: TypeError for a float, such as the milliseconds of
+        `torch.cuda.Event.elapsed_time`; ValueError for less than none.
+        """
+        if type(elapsed_ns) is not int or elapsed_ns >> BITS:
+            elapsed_ns = count("elapsed_ns", elapsed_ns)
         self._forward_ns = (self._forward_ns or 0) + elapsed_ns
 
     def _row(self, end_ns: int) -> Step:
@@ -102,4 +109,4 @@ class Forward:
         self._start_ns = self._span.now()
 
     def __exit__(self, *_: object) -> None:
-        self._span.add_forward(self._span.now() - self._start_ns)
+        self._span._forward_ns = (self._span._forward_ns or 0) + self._span.now() - self._start_ns

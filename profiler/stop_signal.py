@@ -26,6 +26,6 @@ class StopSignal:
 
     def wait(self, timeout_s: float) -> bool:
         """Sleep until set or for `timeout_s` seconds; return whether it was set."""
-        if self._lock.acquire(timeout=max(0.0, timeout_s)):
+        if self._lock.acquire(timeout=min(max(0.0, timeout_s), threading.TIMEOUT_MAX)):
             self._lock.release()
         return self._is_set

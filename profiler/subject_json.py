@@ -16,6 +16,15 @@ def subject_to_json(subject: Subject) -> dict[str, Any]:
     return encoded
 
 
+def checked_subject_json(subject: Subject) -> dict[str, Any]:
+    """Return the subject as JSON; ValueError names the field that a reader would not accept."""
+    if not isinstance(subject, Subject):
+        raise TypeError(f"a subject is a Subject, not {subject!r:.40}")
+    data = subject_to_json(subject)
+    subject_from_json(data)
+    return data
+
+
 def subject_from_json(data: object) -> Subject:
     """Rebuild a subject; ValueError names the field that does not fit."""
     decoded = _decode(Subject, data, "subject")

@@ -35,6 +35,10 @@ _ORDER = (
 )
 
 
+_OF_NOTHING = (verdict_sections.nothing, evidence_sections.notes)
+
+
 def sections(diagnosis: Diagnosis) -> tuple[Section, ...]:
     """Return the report's sections; one without content is left out."""
-    return present([tell(diagnosis) for tell in _ORDER])
+    order = _OF_NOTHING if diagnosis.capture.empty else _ORDER
+    return present([tell(diagnosis) for tell in order])

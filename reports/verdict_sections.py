@@ -28,6 +28,12 @@ def verdict(diagnosis: Diagnosis) -> Section:
     )
 
 
+def nothing(diagnosis: Diagnosis) -> Section:
+    """The sentence and what was observed, of a capture that holds nothing to judge."""
+    facts = tuple(_observed(diagnosis))
+    return Section("", (Text(diagnosis.verdict.sentence, "strong"), Table(_FACTS, facts)))
+
+
 def rules(diagnosis: Diagnosis) -> Section:
     """Each of the document's rules with the numbers that settled it."""
     rows = tuple(_rule(rule) for rule in diagnosis.rules)

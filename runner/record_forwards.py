@@ -60,6 +60,7 @@ def _watch(model: Any, recorder: Recorder) -> ForwardWatch:
         number, state = recorder.next_step_id(), recorder.engine_state
         recorder.add(pass_row(number, seen, state, span, window=window))
 
+    _check_arguments(model, recorder)
     window = sliding_window(model)
     watch = ForwardWatch(model, clock=recorder.now, on_pass=write, owner=recorder)
     watch.mark = recorder.step_range
@@ -72,3 +73,14 @@ def sliding_window(model: Any) -> int | None:
     window: int | None = getattr(config, "sliding_window", None)
     kinds = getattr(config, "layer_types", None) or ["sliding_attention"]
     return window if set(kinds) == {"sliding_attention"} else None
+
+
+def _check_arguments(model: object, recorder: object) -> None:
+    if not hasattr(model, "register_forward_hook") or not hasattr(
+        getattr(model, "config", None), "get_text_config"
+    ):
+        kind = type(model).__name__
+        raise TypeError(f"record_forwards takes a model of Hugging Face transformers, not a {kind}")
+    if not isinstance(recorder, Recorder):
+        kind = type(recorder).__name__
+        raise TypeError(f"record_forwards takes a Recorder after the model, not a {kind}")

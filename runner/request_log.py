@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from stallscope.profiler.capture import Event
 from stallscope.profiler.recorder import Recorder
 from stallscope.runner.request_life import RequestLife
 
@@ -52,9 +53,9 @@ class RequestLog:
     def event(self, kind: str, t_ns: int, request: int | None = None, **data: int) -> None:
         """Record something that happened to the load."""
         if not self.warmup:
-            self.recorder.event(kind, request=request, t_ns=t_ns, **data)
+            self.recorder.add(Event(t_ns, kind, request, data))  # our own ints need no check
 
     def write(self, request: int) -> None:
         """Record a request as it is now."""
         if not self.warmup:
-            self.recorder.request(self._lives[request].row())
+            self.recorder.add(self._lives[request].row())

@@ -12,9 +12,13 @@ from stallscope.profiler.evidence import Check
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A profiler: its program, where installers leave it, what it gives, where to get it."""
+    """A profiler: its program, where installers leave it, what it gives, where to get it.
+
+    `name` is what it calls itself when asked for its version.
+    """
 
     program: str
+    name: str
     folders: tuple[str, ...]
     gives: str
     get: str
@@ -31,6 +35,7 @@ class Found:
 
 NSYS = Tool(
     "nsys",
+    "Nsight Systems",
     (
         "/opt/nvidia/nsight-systems*/*/bin",
         "/opt/nvidia/nsight-systems*/*/target-linux-*",
@@ -43,6 +48,7 @@ NSYS = Tool(
 )
 NCU = Tool(
     "ncu",
+    "Nsight Compute",
     ("/opt/nvidia/nsight-compute/*", "/usr/local/cuda*/bin"),
     "SM and DRAM throughput of single kernels, the best evidence for the bandwidth rule",
     "install Nsight Compute: https://developer.nvidia.com/nsight-compute",
@@ -60,7 +66,11 @@ def ask_tool(place: Surroundings, tool: Tool, path: Path) -> Found:
     answer = ask(place, [str(path), "--version"])
     if answer.problem is not None:
         reason = f"{path} {answer.problem}"
-        return Found(Check(tool.program, answer.status, reason, tool.gives, tool.get))
+        fix = f"see what it lacks: {path} --version; or {tool.get}"
+        return Found(Check(tool.program, "unknown", reason, tool.gives, fix))
+    if tool.name not in answer.stdout and version_in(answer.stdout) is not None:
+        reason = f"{path} is not {tool.name}: it printed {_gist(answer.stdout)}"
+        return Found(Check(tool.program, "unknown", reason, tool.gives, tool.get))
     version = version_in(answer.stdout, after="version")
     if version is None:
         reason = f"{path} printed no version: {_gist(answer.stdout)}"

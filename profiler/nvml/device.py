@@ -47,7 +47,9 @@ def cuda_index(name: str) -> int:
     """Return N of "cuda:N", 0 of "cuda". Raises ValueError for another name."""
     found = _CUDA_NAME.fullmatch(name)
     if found is None:
-        raise ValueError(f'a device is "cpu", "cuda" or "cuda:N", not {name!r}')
+        meant = name.strip().lower()
+        hint = f'; write it "{meant}"' if meant == "cpu" or _CUDA_NAME.fullmatch(meant) else ""
+        raise ValueError(f'a device is "cpu", "cuda" or "cuda:N", not {name!r:.60}{hint}')
     return int(found[1] or 0)
 
 

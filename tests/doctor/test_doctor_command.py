@@ -56,7 +56,15 @@ def test_refusals_come_before_any_look(place: Place) -> None:
     done = place.run("-o", "old.md")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "stallscope: -o old.md: exists; add --force to overwrite it\n"
-    assert place.run("--timeout", "0").returncode == 2
+    for seconds in ("0", "601", "1e9", "inf", "nan", "-inf"):
+        done = place.run("--timeout", seconds)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "timeout" in done.stderr
+        assert ("600" in done.stderr) == (seconds not in ("0", "-inf"))
+    for root in ("old.md", "none"):
+        done = place.run("--root", root)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == f"stallscope: --root {root}: is no folder\n"
     assert place.run("--format", "html").returncode == 2
 
 

@@ -61,11 +61,12 @@ def test_versions_are_what_the_tools_print(place: Place) -> None:
     [
         (
             "echo 'nsys: error while loading shared libraries: libdw.so.1' >&2; exit 127",
-            "missing",
+            "unknown",
             "ended with code 127: nsys: error while loading shared libraries: libdw.so.1",
         ),
         ("echo Hello", "unknown", "printed no version: Hello"),
-        ("kill -SEGV $$", "missing", "ended with signal 11"),
+        ("kill -SEGV $$", "unknown", "ended with signal 11"),
+        ("exit 1", "unknown", "ended with code 1"),
     ],
 )
 def test_a_broken_tool_is_no_tick(place: Place, script: str, status: str, reason: str) -> None:
@@ -77,13 +78,38 @@ def test_a_broken_tool_is_no_tick(place: Place, script: str, status: str, reason
     assert checks["nsys importer"]["status"] == checks["nsys with nvtx"]["status"] == status
 
 
+@pytest.mark.parametrize(
+    ("program", "prints", "is_not"),
+    [
+        ("ncu", "ncurses 6.4 version 6.4.20221231", "Nsight Compute"),
+        ("ncu", NSYS_2024, "Nsight Compute"),
+        ("nsys", "nsys version 1.2.3", "Nsight Systems"),
+    ],
+)
+def test_another_program_of_the_name_is_no_tick(
+    place: Place, program: str, prints: str, is_not: str
+) -> None:
+    path = place.program(program, f"echo '{prints}'")
+    check = place.checks()[program]
+    assert (check["status"], check["reason"]) == (
+        "unknown",
+        f"{path} is not {is_not}: it printed {prints}",
+    )
+
+
+def test_a_program_that_fails_is_not_to_be_installed(place: Place) -> None:
+    path = place.program("nsys", "exit 1")
+    fix = place.checks()["nsys"]["fix"]
+    assert fix.startswith(f"see what it lacks: {path} --version; or ")
+
+
 def test_a_file_that_is_no_program_is_no_tick(place: Place) -> None:
     path = place.bin / "nsys"
     path.write_bytes(b"\x7fELF nothing")
     path.chmod(0o755)
     check = place.checks()["nsys"]
     assert (check["status"], check["reason"]) == (
-        "missing",
+        "unknown",
         f"{path} cannot be started: Exec format error",
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -125,6 +126,26 @@ def test_plot_that_exists_is_not_overwritten_unasked(ran: Path, tmp_path: Path) 
     assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]
 
 
+def test_a_plot_is_not_put_in_a_pipes_place(ran: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "again-timeline.svg")
+    capture = str(ran / "run.sqlite")
+    done = stallscope("diagnose", capture, "-o", "again.md", "--force", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "again-timeline.svg: is a pipe, not a regular file" in done.stderr
+    assert (tmp_path / "again-timeline.svg").is_fifo()
+    assert [path.name for path in tmp_path.iterdir()] == ["again-timeline.svg"]
+
+
+def test_a_plot_behind_a_link_replaces_the_file(ran: Path, tmp_path: Path) -> None:
+    (tmp_path / "real.svg").write_text("old")
+    (tmp_path / "again-timeline.svg").symlink_to("real.svg")
+    capture = str(ran / "run.sqlite")
+    done = stallscope("diagnose", capture, "-o", "again.md", "--force", folder=tmp_path)
+    assert done.returncode == 0
+    assert (tmp_path / "again-timeline.svg").is_symlink()
+    assert "<svg" in (tmp_path / "real.svg").read_text()
+
+
 def blocked(package: str, *arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run the command line in a Python in which importing `package` fails."""
     program = (
@@ -180,3 +201,29 @@ def test_ctrl_c_keeps_what_ran(tmp_path: Path) -> None:
     done = stallscope("diagnose", capture.name, folder=tmp_path)
     assert done.returncode == 0
     assert "interrupted" in done.stdout
+
+
+def test_ctrl_c_before_the_first_step_leaves_nothing_to_judge(tmp_path: Path) -> None:
+    command = [SCRIPT, "run", "--requests", "2", "--output-tokens", "4", "--capture", "a.sqlite"]
+    told = []
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as running:
+        for line in running.stderr or ():
+            told.append(line)
+            if "probing" in line:
+                time.sleep(0.3)
+                running.send_signal(signal.SIGINT)
+    assert running.returncode == 130
+    assert told[-1] == (
+        "stallscope: interrupted before the first step; a.sqlite holds nothing to judge\n"
+    )
+    done = stallscope("diagnose", "a.sqlite", folder=tmp_path)
+    assert done.returncode == 0
+    assert done.stdout.startswith("Undetermined: nothing was recorded: the capture holds no step")
+    assert "interrupted" in done.stdout
+    for word in ("confidence", "Rule check", "To get it", "Thresholds"):
+        assert word not in done.stdout
+    report = json.loads(
+        stallscope("diagnose", "a.sqlite", "--format", "json", folder=tmp_path).stdout
+    )
+    assert report["capture"]["empty"] is True
+    assert (report["verdict"]["class"], report["verdict"]["confidence"]) == ("undetermined", 0)

@@ -6,12 +6,16 @@ import dataclasses
 from typing import Any
 
 import pytest
-from capture_builders import ON_CPU, batch_one, decodes, event, gauges, request
+from capture_builders import ON_CPU, batch_one, decodes, event, gauges, request, samples
 
 from stallscope.analyzers.checks import check
 from stallscope.analyzers.diagnose import diagnose
 from stallscope.analyzers.result import Limits
-from stallscope.profiler.capture import Capture, Cut, Event
+from stallscope.profiler.capture import Capture, Cut, Event, Step
+
+EMPTY = (
+    "Undetermined: nothing was recorded: the capture holds no step, request or sample of a load."
+)
 
 
 def with_events(*events: Event) -> Capture:
@@ -121,7 +125,7 @@ def test_out_of_memory_goes_before_a_check() -> None:
 def test_an_empty_capture_is_undetermined_and_says_so() -> None:
     verdict = diagnose(Capture()).verdict
     assert verdict.bottleneck == "undetermined"
-    assert verdict.sentence == "Undetermined: the capture holds no step, request or sample."
+    assert verdict.sentence == EMPTY
 
 
 def test_only_warm_up_is_empty_too_and_any_other_row_is_not() -> None:
@@ -179,3 +183,36 @@ def test_fields_that_are_missing_for_one_reason_are_one_line() -> None:
         ("power_mw, energy_mj", "no driver"),
         ("PSI", "no kernel support"),
     ]
+
+
+def test_samples_of_the_host_or_of_a_probe_are_no_load() -> None:
+    host = samples("cpu_busy", 1.0, 2.0, device="host")
+    gpu = samples("power", 1.0, 2.0)
+    own = {"load_generator": "stallscope run"}
+    assert check(Capture(device_samples=host)).is_empty
+    assert not check(Capture(device_samples=gpu)).is_empty
+    assert check(Capture(device_samples=gpu, meta=own)).is_empty
+    assert not check(Capture(steps=decodes(1), device_samples=gpu, meta=own)).is_empty
+    refused = check(Capture(events=(event("oom", stage="probe"),), meta=own))
+    assert (refused.is_empty, refused.decision is not None) == (False, True)
+    assert not diagnose(Capture(steps=decodes(1))).capture.empty
+    assert diagnose(Capture(device_samples=host)).verdict.confidence == 0
+
+
+def overlaps(*steps: Step) -> bool:
+    return any(note.startswith("Steps overlap: ") for note in check(Capture(steps=steps)).notes)
+
+
+def test_steps_that_overlap_are_said() -> None:
+    first, second, third = decodes(3)
+    assert not overlaps(first, second, third)
+    inside = second._replace(id=9, start_ns=second.start_ns + 1, end_ns=second.end_ns - 1)
+    assert overlaps(first, second, third, inside)
+    assert not overlaps(first, second, third, inside._replace(rank=1))  # ranks run side by side
+    assert not overlaps(first, second, third, inside._replace(warmup=True))
+    # A hundredth of the covered 3 ms is 30 µs: more is said, less is not.
+    late = third._replace(id=9, start_ns=third.end_ns - 29_000)
+    assert not overlaps(first, second, third, late._replace(end_ns=third.end_ns))
+    assert overlaps(first, second, third, late._replace(start_ns=third.end_ns - 31_000))
+    (note,) = check(Capture(steps=(first, first._replace(id=9)))).notes
+    assert note.startswith("Steps overlap: together they are 200 % of the time that they cover, so")

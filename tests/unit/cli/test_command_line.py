@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -61,6 +62,23 @@ REFUSALS = {
     "folder": (["diagnose", "."], 1, "is a folder"),
     "text file": (["diagnose", "old.md"], 1, "old.md: a text file; diagnose reads captures"),
     "diagnose html": (["diagnose", "old.md", "-o", "x.html"], 2, "HTML reports are not built yet"),
+    "report on a pipe": (
+        ["plan", "--model", "tiny-26m", "--gpu", "t4", "-o", "pipe.md", "--force"],
+        1,
+        "-o pipe.md: is a pipe, not a regular file",
+    ),
+    "report on a pipe, run": (
+        ["run", *SMALL, "-o", "pipe.md", "--force"],
+        1,
+        "-o pipe.md: is a pipe, not a regular file",
+    ),
+    "capture on a pipe": (
+        ["run", *SMALL, "--capture", "pipe.md", "--force"],
+        1,
+        "--capture pipe.md: is a pipe, not a regular file",
+    ),
+    "doctor on a pipe": (["doctor", "-o", "pipe.md"], 1, "-o pipe.md: is a pipe"),
+    "pipe": (["diagnose", "pipe.md"], 1, "pipe.md: is a pipe, not a regular file; - reads stdin"),
     "two devices": (["diagnose", "a", "--gpu", "t4", "--gpu-file", "b"], 2, "--gpu and --gpu-file"),
     "nothing to trace": (["nsys"], 2, "Missing argument 'CMD"),
     "no such program": (["nsys", "--", "none-such"], 2, "none-such: not on PATH; check the comm"),
@@ -82,6 +100,7 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A current folder with a few wrong files in it."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "old.md").write_text("old\n")
+    os.mkfifo(tmp_path / "pipe.md")
     (tmp_path / "broken.json").write_text(CONFIG[:-1])
     (tmp_path / "partial.json").write_text(CONFIG.replace('"hidden_size": 64, ', ""))
     return tmp_path

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import resource
 from pathlib import Path
 
@@ -26,14 +25,16 @@ def test_link_stays_a_link(tmp_path: Path) -> None:
     assert (tmp_path / "real.md").read_text() == "new"
 
 
-def test_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
-    fifo = tmp_path / "fifo"
-    os.mkfifo(fifo)
-    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
-    write_text(fifo, "through")
-    assert os.read(reader, 100) == b"through"
-    os.close(reader)
-    assert fifo.is_fifo()
+def test_the_file_to_write_is_the_one_behind_a_link(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "link.md").symlink_to("other/real.md")
+    target = tmp_path / "other" / "real.md"
+    assert check_target(tmp_path / "link.md", force=False, option="-o") == target
+    write_text(tmp_path / "link.md", "new")
+    assert (tmp_path / "link.md").is_symlink()
+    assert target.read_text() == "new"
+    with pytest.raises(UsageError, match="-o .*link.md: exists; add --force"):
+        check_target(tmp_path / "link.md", force=False, option="-o")
 
 
 def test_old_file_survives_a_full_disk(tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ def test_a_lost_wal_is_said_where_nothing_is_left(tmp_path: Path) -> None:
     Path(f"{path}-wal").unlink()
     Path(f"{path}-shm").unlink()
     assert is_capture(path)
-    with pytest.raises(CaptureError, match=r"its rows are in run.sqlite-wal, which is missing"):
+    with pytest.raises(CaptureError, match=r"or they are in run.sqlite-wal, which is missing"):
         read_capture(path)
 
 

@@ -87,9 +87,22 @@ def test_a_truncated_file(path: Path, keep: int) -> None:
     [
         ("DROP TABLE tokens", "no such table: tokens"),
         ("ALTER TABLE tokens DROP COLUMN t_ns", "column t_ns is missing"),
-        ("UPDATE tokens SET t_ns = 'noon' WHERE rowid = 7", "tokens holds a value of the wrong"),
-        ("UPDATE events SET data_json = '{'", "Expecting property name"),
-        ("UPDATE events SET data_json = '[]'", "an event's data is not a mapping"),
+        (
+            "UPDATE tokens SET t_ns = 'noon' WHERE rowid = 7",
+            "table tokens, row 7: t_ns holds text 'noon', where integer belongs",
+        ),
+        (
+            "UPDATE tokens SET request = 2.5 WHERE rowid = 9",
+            "table tokens, row 9: request holds real 2.5, where integer belongs",
+        ),
+        (
+            "UPDATE events SET data_json = '{'",
+            "table events, row 1 by t_ns, rowid: data_json: Expecting property name",
+        ),
+        (
+            "UPDATE events SET data_json = '[]'",
+            "table events, row 1 by t_ns, rowid: data_json: an event's data is not a mapping",
+        ),
         ("UPDATE meta SET value_json = '3' WHERE key = 'subject'", "subject cannot be 3"),
     ],
 )

@@ -13,7 +13,7 @@ import pytest
 
 from stallscope.errors import CaptureError, InputError
 from stallscope.profiler import capture_create
-from stallscope.profiler.capture import Capture, Event, Token
+from stallscope.profiler.capture import Capture, Cut, Event, Token
 from stallscope.profiler.capture_file import read_capture
 from stallscope.profiler.capture_writer import CaptureWriter, write_capture
 
@@ -173,6 +173,51 @@ def test_a_full_disk_is_told_and_what_was_committed_stays(tmp_path: Path) -> Non
     back = read_capture(path)
     assert Token(-1, 1) in back.tokens
     assert back.cut is not None
+
+
+# A burst from the first moment on, on a disk with room for `argv[2]` bytes.
+BURST = """
+import resource, sys
+from stallscope.errors import CaptureError
+from stallscope.profiler.capture import Token
+from stallscope.profiler.capture_writer import CaptureWriter
+
+writer = CaptureWriter(sys.argv[1])
+writer.set_meta("tool", {"name": "test"})
+for number in range(200_000):
+    writer.put(Token(number, number))
+room = int(sys.argv[2])
+resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
+try:
+    writer.close()
+except CaptureError as error:
+    print(error)
+"""
+
+
+def after_burst(path: Path, room: int) -> Capture:
+    done = subprocess.run(
+        [sys.executable, "-c", BURST, str(path), str(room)], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"{path} cannot be written" in done.stdout
+    return read_capture(path)
+
+
+def test_of_a_burst_that_fills_the_disk_the_first_rows_stay(tmp_path: Path) -> None:
+    back = after_burst(tmp_path / "a.sqlite", 1_000_000)
+    # 200,000 tokens take 3 MB and more; what fits into 1 MB is kept, in order and from the first.
+    assert 5_000 <= len(back.tokens) < 200_000
+    assert back.tokens == tuple(Token(number, number) for number in range(len(back.tokens)))
+    assert back.meta["tool"] == {"name": "test"}
+    assert back.cut is not None
+
+
+def test_a_disk_that_takes_nothing_is_told_from_a_lost_log(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    back = after_burst(path, 50_000)  # the schema has 40 kB
+    assert (back.tokens, back.meta) == ((), {})
+    assert back.cut == Cut(0, "cut before the first rows were written: nothing was recorded")
 
 
 def test_without_wal_the_capture_is_written_in_a_rollback_journal(

@@ -9,7 +9,7 @@ import pytest
 
 from stallscope import __version__
 from stallscope.errors import CaptureError
-from stallscope.profiler.capture import EngineSample, Event, Request, Step, Token
+from stallscope.profiler.capture import DeviceSample, EngineSample, Event, Request, Step, Token
 from stallscope.profiler.capture_file import read_capture
 from stallscope.profiler.recorder import Recorder
 from stallscope.profiler.spec import DeviceSpec, Subject
@@ -211,10 +211,13 @@ def test_nothing_is_recorded_after_close(path: Path, clock: Clock) -> None:
         recording.token(1)
 
 
+WRONG = DeviceSample(1, "gpu", "power", 2**63, "mW")  # a row of a sampler's own
+
+
 def test_a_failing_file_does_not_hide_the_runs_own_error(path: Path, clock: Clock) -> None:
     def fail() -> None:
         with recorder(path, clock) as recording:
-            recording.token(2**63)
+            recording.add(WRONG)
             with recording.decode(batch=1):
                 raise ZeroDivisionError
 
@@ -224,7 +227,7 @@ def test_a_failing_file_does_not_hide_the_runs_own_error(path: Path, clock: Cloc
 
 def test_a_failing_file_is_told_at_the_end_of_a_good_run(path: Path, clock: Clock) -> None:
     with pytest.raises(CaptureError, match="int too large"), recorder(path, clock) as recording:
-        recording.token(2**63)
+        recording.add(WRONG)
 
 
 def test_a_negative_rate_is_refused_before_the_file_is_made(path: Path) -> None:

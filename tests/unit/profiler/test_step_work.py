@@ -66,7 +66,7 @@ def test_impossible_work_is_refused() -> None:
         prefill_work(0, 1, 0)
     with pytest.raises(ValueError, match="requests=3"):
         prefill_work(2, 3, 0)
-    with pytest.raises(ValueError, match="cached_tokens=-1"):
+    with pytest.raises(ValueError, match="cached_tokens must be from 0"):
         prefill_work(2, 1, -1)
     with pytest.raises(ValueError, match="batch=0"):
         decode_work(0, None)

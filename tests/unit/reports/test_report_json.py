@@ -17,7 +17,7 @@ CONTRACT: dict[str, tuple[str, str]] = {
         "phases kv_table measures remedies wont_help not_observable windows",
         "goal operators kernels kv_life notes",
     ),
-    "capture": ("sources cut duration_s", "cut_note"),
+    "capture": ("sources cut duration_s", "cut_note empty"),
     "capture.sources.0": ("kind path", ""),
     "subject": ("model device devices dtype kv_dtype engine workload", ""),
     "verdict": (

@@ -40,21 +40,24 @@ def test_missing_nsys_says_how_to_get_it(bare: Surroundings) -> None:
 
 def test_path_comes_first(bare: Surroundings, tmp_path: Path) -> None:
     path = program(tmp_path / "bin" / "nsys", VERSION)
-    program(tmp_path / "root/opt/nvidia/nsight-systems/2025.1.1/bin/nsys", "echo version 2025.1.1")
+    program(
+        tmp_path / "root/opt/nvidia/nsight-systems/2025.1.1/bin/nsys",
+        "echo NVIDIA Nsight Systems version 2025.1.1",
+    )
     assert find_nsys(bare) == Nsys(path, "2024.6.2.225")
 
 
 def test_an_installers_folder_will_do(bare: Surroundings, tmp_path: Path) -> None:
     for version in ("2024.6.2", "2025.1.1", "2023.4.4"):
         path = tmp_path / f"root/opt/nvidia/nsight-systems/{version}/bin/nsys"
-        program(path, f"echo version {version}.7")
+        program(path, f"echo NVIDIA Nsight Systems version {version}.7")
     newest = tmp_path / "root/opt/nvidia/nsight-systems/2025.1.1/bin/nsys"
     assert find_nsys(bare) == Nsys(newest, "2025.1.1.7")
 
 
 def test_an_nsys_that_does_not_start_is_none(bare: Surroundings, tmp_path: Path) -> None:
     program(tmp_path / "bin" / "nsys", "echo no libdw.so.1 >&2; exit 127")
-    with pytest.raises(MissingTool, match="nsys ended with code 127: no libdw.so.1; install"):
+    with pytest.raises(MissingTool, match="nsys ended with code 127: no libdw.so.1; see what"):
         find_nsys(bare)
 
 
