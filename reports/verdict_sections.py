@@ -19,9 +19,12 @@ _WHO = (
 )
 
 
+_OF_LOAD = ("in_flight", "waiting_mean", "idle_share", "queue_wait_share")
+
+
 def verdict(diagnosis: Diagnosis) -> Section:
     """The sentence, what stands behind it, what was observed, and the document's line."""
-    facts = (*_answer(diagnosis.verdict, diagnosis.goal), *_observed(diagnosis))
+    facts = (*_answer(diagnosis), *_observed(diagnosis))
     return Section(
         "",
         (Text(diagnosis.verdict.sentence, "strong"), Table(_FACTS, facts), *_document(diagnosis)),
@@ -42,14 +45,24 @@ def rules(diagnosis: Diagnosis) -> Section:
     return Section("Rule check", (Text(_WHO, "quiet"), Table(_RULES, rows), said))
 
 
-def _answer(verdict: Verdict, goal: str | None) -> Iterator[tuple[str, str]]:
+def _answer(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
+    verdict, goal = diagnosis.verdict, diagnosis.goal
     yield "Verdict", f"{verdict.bottleneck}, confidence {fmt.rough_percent(verdict.confidence)}"
     if verdict.between:
         yield "Between", " or ".join(verdict.between)
-    yield "Load", f"{verdict.load}; judged on {_phase(verdict.phase)}"
+    if _tells_load(diagnosis):
+        yield "Load", f"{verdict.load}; judged on {_phase(verdict.phase)}"
+    else:
+        yield "Load", "not observable: neither steps nor requests were recorded"
     if verdict.next_limit:
         yield "Next limit", f"{verdict.next_limit}, once this one is lifted"
     yield "By goal", " · ".join(_by_goal(verdict, goal))
+
+
+def _tells_load(diagnosis: Diagnosis) -> bool:
+    """Tell whether anything says what the load was; kernels and counters alone do not."""
+    seen = any(m.name in _OF_LOAD for m in diagnosis.measures)
+    return bool(diagnosis.phases or diagnosis.latency or seen) or diagnosis.verdict.load != "served"
 
 
 def _by_goal(verdict: Verdict, goal: str | None) -> Iterator[str]:
