@@ -87,9 +87,9 @@ def lifted_text(limit: str | None, whatif: WhatIf | None, t: Thresholds) -> str:
 
 
 def _little(gain: Gain) -> str:
-    if not _is_told(gain):
-        return f"little, {_UNTOLD}"
     change = _change(gain)
+    if not _is_told(gain):
+        return f"at most {percent(max(0.0, change) + gain.error)}"
     return f"only about {percent(change)}" if change > 0 else "nothing"
 
 

@@ -115,10 +115,10 @@ def test_a_gain_within_its_error_is_no_number(gain: float, error: float, text: s
     ("gain", "error", "buys"),
     [
         (109.0, 0.08, "only about 9 %"),
-        (109.0, 0.09, "little, by how much cannot be told"),
-        (109.0, 0.15, "little, by how much cannot be told"),
-        (100.0, 0.12, "little, by how much cannot be told"),
-        (95.0, 0.12, "little, by how much cannot be told"),
+        (109.0, 0.09, "at most 18 %"),
+        (109.0, 0.15, "at most 24 %"),
+        (100.0, 0.12, "at most 12 %"),
+        (95.0, 0.12, "at most 12 %"),
         (70.0, 0.12, "nothing"),
     ],
 )
@@ -144,11 +144,11 @@ def test_a_small_gain_with_a_large_error_may_be_none_or_a_large_one(
 def test_a_small_gain_is_not_the_steps_fault_where_another_limit_binds_next() -> None:
     full = say(SEQS, queues=True, demand=QUEUE, gain=100.0, next_limit="capacity", kv_peak=1.0)
     assert full == (
-        f"Requests queue at the sequence cap: {QUEUE_TEXT}, but raising the cap buys little, by "
-        "how much cannot be told: capacity binds right behind it."
+        f"Requests queue at the sequence cap: {QUEUE_TEXT}, but raising the cap buys at most "
+        "12 %: capacity binds right behind it."
     )
     cap = say(KV, queues=True, demand=QUEUE, gain=100.0, next_limit="scheduling")
-    assert cap.endswith("cannot be told: scheduling binds right behind it.")
+    assert cap.endswith("buys at most 12 %: scheduling binds right behind it.")
 
 
 @pytest.mark.parametrize(
