@@ -11,11 +11,12 @@ from collections.abc import Mapping
 _NUMBER = re.compile(r"([-+]?\d+(?:[.,]\d+)?(?:[eE][-+]?\d+)?)\s*([%°A-Za-zµ/]*)")
 _HEX = re.compile(r"0[xX][0-9A-Fa-f]{1,16}")
 
+PERCENT = 0.01  # divided by 100 instead, which is exact where it can be
 # Our unit, and by how much each of the tools' units is multiplied to become it. What nvidia-smi
 # called MB before driver 331 was MiB already.
 SCALES: Mapping[str, Mapping[str, float]] = {
     "bytes": {"B": 1, "KiB": 2**10, "MiB": 2**20, "MB": 2**20, "GiB": 2**30},
-    "fraction": {"%": 0.01, "1": 1},
+    "fraction": {"%": PERCENT, "1": 1},
     "mW": {"mW": 1, "W": 1e3, "kW": 1e6},
     "mJ": {"mJ": 1, "J": 1e3},
     "Hz": {"Hz": 1, "kHz": 1e3, "MHz": 1e6, "GHz": 1e9},
@@ -53,7 +54,7 @@ def in_unit(text: str, unit: str, stated: str) -> float | None:
     value = float(found[1].replace(",", "."))
     if scale is None or not math.isfinite(value) or _is_blank(value):
         return None
-    return _within(value * scale, unit)
+    return _within(value / 100 if scale == PERCENT else value * scale, unit)
 
 
 def _is_blank(value: float) -> bool:

@@ -31,8 +31,8 @@ def read_dcgm_monitor(lines: Sequence[str]) -> Telemetry:
         if found is None or not columns:
             continue
         cells = _cells(text, found[3], columns)
-        is_last = number == len(lines) - 1 and not line.endswith(("\n", "\r"))
-        if cells is None or is_last:
+        is_last = number == len(lines) - 1 and not line.endswith(("\n", "\r", " "))
+        if cells is None or (is_last and rows):  # its last number may lack digits
             is_cut, wrong = is_cut or is_last, wrong + (not is_last)
             continue
         gpu = found[2] if found[1] == "GPU" else gpu

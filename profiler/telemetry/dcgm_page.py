@@ -14,9 +14,10 @@ from stallscope.profiler.telemetry.dcgm_fields import FIELDS, with_busiest_pipe
 from stallscope.profiler.telemetry.query_csv import said
 from stallscope.profiler.telemetry.rows import Identity, Row, Telemetry, counted
 
-LINE = re.compile(r"(DCGM_FI_\w+)\{([^}]*)\} +(\S+)(?: +(\d{10,16}))?")
+LINE = re.compile(r"(DCGM_FI_\w+)\{([^}]*)\} +(\S+)(?: +([0-9]{10,13}))?")
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
-_SCRAPE = re.compile(r"# ?scrape_unix_ms[ =:]+(\d{10,16})")
+_SCRAPE = re.compile(r"# ?scrape_unix_ms[ =:]+([0-9]{10,13})\b")
+_MOST_LONG = 4096
 _MS = 1_000_000
 
 
@@ -26,12 +27,13 @@ def read_dcgm_page(lines: Sequence[str]) -> Telemetry:
     drivers: set[str] = set()
     page: dict[Identity, dict[str, str]] = {}
     t_ns: int | None = None
-    for line in lines:
+    is_cut = _is_cut(lines)
+    for line in lines[:-1] if is_cut else lines:
         line = line.strip()
         if found := _SCRAPE.match(line):
             rows += _rows(page, t_ns)
             page, t_ns = {}, int(found[1]) * _MS
-        found = LINE.fullmatch(line)
+        found = LINE.fullmatch(line) if len(line) < _MOST_LONG else None
         if found is None:
             continue
         labels = dict(_LABEL.findall(found[2]))
@@ -46,7 +48,7 @@ def read_dcgm_page(lines: Sequence[str]) -> Telemetry:
     rows += _rows(page, t_ns)
     driver = next(iter(drivers - {""}), None) if len(drivers) == 1 else None
     clock = "unix time" if any(r.t_ns is not None for r in rows) else "none"
-    return Telemetry("DCGM", tuple(rows), clock=clock, driver=driver, is_cut=_is_cut(lines))
+    return Telemetry("DCGM", tuple(rows), clock=clock, driver=driver, is_cut=is_cut)
 
 
 def _device(labels: Mapping[str, str]) -> Identity:
@@ -73,6 +75,5 @@ def _rows(page: Mapping[Identity, Mapping[str, str]], t_ns: int | None) -> list[
 
 
 def _is_cut(lines: Sequence[str]) -> bool:
-    """Tell whether the last line breaks off in the middle of a field."""
-    last = lines[-1].strip() if lines else ""
-    return last.startswith("DCGM_FI_") and LINE.fullmatch(last) is None
+    """Tell whether the last line breaks off: its number may lack digits."""
+    return bool(lines) and lines[-1].startswith("DCGM_FI_") and not lines[-1].endswith(("\n", "\r"))

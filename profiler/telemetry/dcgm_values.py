@@ -7,11 +7,13 @@ field, the value. A value is written when it is new, so fields have times of the
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Sequence
 
 from stallscope.profiler.telemetry.dcgm_fields import FIELDS
 from stallscope.profiler.telemetry.rows import Identity, Row, Telemetry, counted, left_out
 
+_MICROSECONDS = re.compile(r"[0-9]{1,16}")
 HEADER = ("gpuid", "timestampus", "field", "values")
 
 
@@ -28,14 +30,14 @@ def read_dcgm_values(lines: Sequence[str]) -> Telemetry:
         cells = _cells(line)
         if is_header(line) or not cells:
             continue
-        if len(cells) != len(HEADER) or not (cells[0].isdigit() and cells[1].isdigit()):
+        if len(cells) != len(HEADER) or not _MICROSECONDS.fullmatch(cells[1]):
             wrong += 1
             continue
         index, stamp, tag, value = cells
         values, missing = counted({tag: value}, FIELDS)
         if values or missing:
-            t_ns = int(stamp[:16]) * 1000
-            rows.append(Row(t_ns, Identity(index=index), values, missing))
+            t_ns = int(stamp) * 1000
+            rows.append(Row(t_ns, Identity(index=index or None), values, missing))
     return Telemetry("DCGM", tuple(rows), clock="unix time", notes=left_out(wrong))
 
 

@@ -20,6 +20,7 @@ from stallscope.profiler.telemetry import (
 from stallscope.profiler.telemetry.rows import Telemetry
 
 _WITHIN = 60  # lines in which the form shows: what a shell printed may stand before
+_MOST_LONG = 20_000  # letters of a line: all that can be queried are half of it
 
 
 class Form(StrEnum):
@@ -53,7 +54,7 @@ def form_of(lines: Sequence[str]) -> Form | None:
     head = [line.strip() for line in lines[:_WITHIN]]
     for line in head:
         for form, is_mark in _MARKS:
-            if len(line) < 20_000 and is_mark(line):
+            if (len(line) < _MOST_LONG or form is Form.QUERY_XML) and is_mark(line):
                 return form
     return Form.UNHEADED if unheaded.is_unheaded(head) else None
 

@@ -48,9 +48,8 @@ def read_monitor(lines: Sequence[str]) -> Telemetry:
             continue
         if len(cells) > len(columns) and columns[-1] in ("command", "name"):
             cells = [*cells[: len(columns) - 1], " ".join(cells[len(columns) - 1 :])]
-        is_last = number == len(lines) - 1 and not line.endswith(("\n", "\r"))
-        if len(cells) != len(columns) or is_last:
-            # What a line that does not end says of its last number is not known.
+        is_last = number == len(lines) - 1 and not line.endswith(("\n", "\r", " "))
+        if len(cells) != len(columns) or (is_last and rows):  # its last number may lack digits
             is_cut, wrong = is_cut or is_last, wrong + (not is_last)
             continue
         named = dict(zip(columns, cells, strict=True))

@@ -48,6 +48,8 @@ def delimiter_of(header: str) -> str:
 
 def heading(line: str) -> tuple[tuple[str, str | None], ...] | None:
     """Return the queries of a header with their units, or None if the line is none."""
+    if _OWN.search(line.lower()) is None:
+        return None
     cells = split_cells(line, delimiter_of(line))
     found = [_HEADING.fullmatch(cell) for cell in cells]
     if not cells or not all(found):
@@ -73,8 +75,8 @@ def read_query_csv(lines: Sequence[str]) -> Telemetry:
         if not columns:
             continue
         cells = _fitting(line, delimiter, len(columns))
-        if cells is None:
-            is_last = number == len(lines) - 1
+        is_last = number == len(lines) - 1 and not line.endswith(("\n", "\r"))
+        if cells is None or (is_last and rows and _may_go_on(cells[-1])):
             is_cut, wrong = is_cut or is_last, wrong + (not is_last)
             continue
         named = {
@@ -93,6 +95,11 @@ def _fitting(line: str, delimiter: str, count: int) -> list[str] | None:
         if len(cells) == count:
             return cells
     return None
+
+
+def _may_go_on(cell: str) -> bool:
+    """Tell whether a line may break off in its last cell: a number may lack digits."""
+    return not cell or cell[-1].isdigit() or cell[-1] in ".,[ "
 
 
 def _with_unit(cell: str, unit: str | None) -> str:

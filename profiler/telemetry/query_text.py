@@ -15,7 +15,6 @@ from stallscope.profiler.telemetry.smi_fields import TEXT
 
 START = "NVSMI LOG"
 _GPU = re.compile(r"GPU (?:\d+: ?)?([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d)\s*")
-_ENTRY = re.compile(r"( *)(\S.*?) *(?: : ?| :$)(.*)")
 _MOST_DEEP = 8
 _INSTANCE = "mig device"
 _KEYS = {
@@ -30,11 +29,12 @@ _RENAMED = {"shared fb memory usage": "fb memory usage"}
 
 def read_query_text(lines: Sequence[str]) -> Telemetry:
     """Read every GPU of every report."""
-    blocks = list(_blocks(lines))
+    is_cut = _is_cut(lines)
+    blocks = list(_blocks(lines[:-1] if is_cut else lines))
     rows = [r for b in blocks for r in block_rows(b, TEXT, keys=_KEYS, renamed=_RENAMED)]
     drivers = {b.driver for b in blocks}
     driver = drivers.pop() if len(drivers) == 1 else ""
-    return Telemetry("nvidia-smi", tuple(rows), driver=driver or None, is_cut=_is_cut(lines))
+    return Telemetry("nvidia-smi", tuple(rows), driver=driver or None, is_cut=is_cut)
 
 
 def _blocks(lines: Sequence[str]) -> Iterator[Block]:
@@ -73,9 +73,10 @@ def _blocks(lines: Sequence[str]) -> Iterator[Block]:
 
 
 def _entry(line: str) -> tuple[int, str, str | None]:
-    if found := _ENTRY.fullmatch(line):
-        return len(found[1]), found[2].lower(), found[3].strip()
-    return len(line) - len(line.lstrip()), line.strip().lower(), None
+    """Return a line's indent, its key and its value; None where it heads a section."""
+    indent = len(line) - len(line.lstrip())
+    key, sign, value = f"{line.strip()} ".partition(" : ")
+    return indent, key.strip().lower(), value.strip() if sign else None
 
 
 def _store(block: Block, sections: list[str], key: str, value: str) -> None:
@@ -87,5 +88,5 @@ def _store(block: Block, sections: list[str], key: str, value: str) -> None:
 
 
 def _is_cut(lines: Sequence[str]) -> bool:
-    """Tell whether the last line breaks off: every line of a whole report ends."""
-    return bool(lines) and not lines[-1].endswith(("\n", "\r"))
+    """Tell whether the last line may break off within a number."""
+    return bool(lines) and lines[-1][-1].isdigit()

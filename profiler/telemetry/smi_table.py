@@ -10,6 +10,7 @@ from stallscope.profiler.telemetry.query_csv import said
 from stallscope.profiler.telemetry.rows import Counter, Identity, Row, Telemetry, counted
 
 START = re.compile(r"\| NVIDIA-SMI +\S+")
+_MOST_LONG = 300  # the table is 93 letters wide at most
 _DRIVER = re.compile(r"(?:Driver|KMD) Version: *(\S+)")
 _GPU = re.compile(
     r"\| +(\d+) +(\S.*?) +(?:On|Off|N/A|WDDM|TCC|MCDM|ERR!) *\| +([0-9A-Fa-f:.]{7,16}) +\S+ *\|.*"
@@ -44,6 +45,8 @@ def _rows(lines: Sequence[str]) -> Iterator[Row]:
     gpu: Identity | None = None
     for line in lines:
         line = line.rstrip()
+        if len(line) > _MOST_LONG:
+            continue
         t_ns = wall_ns(line) or t_ns
         if found := _GPU.fullmatch(line):
             name = None if found[2].endswith("...") else found[2]  # cut to fit
