@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from stallscope.analyzers.checks import Checked, check
 from stallscope.analyzers.cost.calibration import NoCostModel, build_cost_model
 from stallscope.analyzers.cost.roofline import CostModel
-from stallscope.analyzers.load.device_demand import is_telemetry_only
+from stallscope.analyzers.load.device_demand import is_telemetry_only, sampled_span
 from stallscope.analyzers.load.latency import throughput
 from stallscope.analyzers.load.span import Span, run_span
 from stallscope.analyzers.ranks import engine_steps
@@ -63,7 +63,7 @@ def prepare(capture: Capture, thresholds: Thresholds) -> Run:
         cost=cost,
         missing=missing,
         costs=costs,
-        span=span or Span(0, 0),
+        span=span or sampled_span(capture) or Span(0, 0),
         thresholds=thresholds,
         throughput=throughput(capture, span),
     )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from stallscope.analyzers.load.span import Span
 from stallscope.analyzers.quantities import NEVER_BUSY, busy_by_device, samples_of
-from stallscope.profiler.capture import Capture
+from stallscope.profiler.capture import SAMPLE_WINDOW_NS, Capture
 
+_LEAST_NS = 30 * SAMPLE_WINDOW_NS
 _BY_KERNEL = ("ncu_", "nsys_", "trace_")  # what profilers of kernels count
 _GPU_IDLE = 0x1  # nvmlClocksEventReasonGpuIdle: nothing runs, and clocks drop
 
@@ -18,6 +19,18 @@ def is_telemetry_only(capture: Capture) -> bool:
     return not any(
         s.name.startswith(_BY_KERNEL) or s.device == "host" for s in capture.device_samples
     )
+
+
+def sampled_span(capture: Capture) -> Span | None:
+    """Return the stretch in which devices alone were watched; None if short, or of other captures.
+
+    A sample speaks of up to a second before it, so that windows must last many.
+    """
+    if not is_telemetry_only(capture):
+        return None
+    times = [s.t_ns for s in capture.device_samples]
+    span = Span(min(times), max(times))
+    return span if span.duration_ns >= _LEAST_NS else None
 
 
 def observe_idle(capture: Capture, span: Span) -> tuple[float, str] | None:

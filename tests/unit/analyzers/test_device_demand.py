@@ -131,3 +131,18 @@ def test_a_gpu_that_the_run_does_not_use_is_left_out_of_means() -> None:
 def test_if_all_idle_all_count() -> None:
     rows = (samples("nvml_gpu_util", 0.0), samples("nvml_gpu_util", 0.04, device="gpu1"))
     assert unused_devices(watched(*rows)) == frozenset()
+
+
+def test_windows_tell_when_the_gpu_began_to_work() -> None:
+    """Idle for 300 of 600 s: of three windows the first is idle, the others are not."""
+    rows = tuple(
+        DeviceSample(i * 1_000_000_000, "gpu0", "nvml_gpu_util", 0.0 if i < 300 else 0.95, "1")
+        for i in range(601)
+    )
+    found = diagnose(watched(rows))
+    assert [(w.from_s, w.to_s, w.bottleneck, w.load) for w in found.windows] == [
+        (0.0, 200.0, "none", "idle"),
+        (200.0, 400.0, "undetermined", "served"),
+        (400.0, 600.0, "undetermined", "served"),
+    ]
+    assert diagnose(watched(rows[:20])).windows == ()  # too short to be cut up
