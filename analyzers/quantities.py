@@ -62,9 +62,10 @@ NEVER_BUSY = 0.05  # a desktop's own drawing keeps NVML's figure at a few per ce
 
 def busy_by_device(capture: Capture) -> Mapping[str, tuple[DeviceSample, ...]]:
     """Return each device's samples of the best counter that tells how long it was busy."""
+    wanted = frozenset(_BUSY)
     found: dict[str, dict[str, list[DeviceSample]]] = {}
     for sample in capture.device_samples:
-        if sample.name in _BUSY and sample.device != "host":
+        if sample.name in wanted and sample.device != "host":
             found.setdefault(sample.device, {}).setdefault(sample.name, []).append(sample)
     return {
         device: tuple(next(by_name[name] for name in _BUSY if name in by_name))
@@ -87,18 +88,21 @@ def device_means(capture: Capture, names: Iterable[str]) -> Mapping[str, float]:
     """
     if capture.subject.device is not None and capture.subject.device.is_cpu:
         return {}
-    wanted, unused = set(names), unused_devices(capture)
+    wanted = set(names)
+    seen = [s for s in capture.device_samples if s.name in wanted and s.device != "host"]
+    unused = unused_devices(capture) if len({s.device for s in seen}) > 1 else frozenset()
     values: dict[str, list[float]] = {}
-    for sample in capture.device_samples:
-        if sample.name in wanted and sample.device != "host" and sample.device not in unused:
+    for sample in seen:
+        if sample.device not in unused:
             values.setdefault(sample.name, []).append(sample.value)
     return {name: statistics.fmean(v) for name, v in values.items()}
 
 
 def _source(capture: Capture, name: str) -> str:
-    unused = unused_devices(capture)
-    devices = sorted({s.device for s in samples_of(capture, name)} - unused)
-    return f"mean of {name} samples of {', '.join(devices)}"
+    devices = {s.device for s in samples_of(capture, name)}
+    if len(devices) > 1:
+        devices -= unused_devices(capture)
+    return f"mean of {name} samples of {', '.join(sorted(devices))}"
 
 
 def observe(capture: Capture, name: str, quantity: Quantity) -> tuple[Measure, ...]:

@@ -7,6 +7,7 @@ path of sections that a value stands under, in lower case.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from stallscope.profiler.telemetry.rows import Counter
 
@@ -124,7 +125,7 @@ def reasons_mask(cells: Mapping[str, str]) -> float | None:
     """Return the mask of reasons for slowed clocks from its flags; None where none is told."""
     mask, is_told = 0, False
     for path, text in cells.items():
-        bit = _reason(path.replace(" ", "_"))
+        bit = _reason(path)
         word = text.strip().lower()
         if bit is not None and word in ("active", "not active"):
             is_told = True
@@ -132,7 +133,9 @@ def reasons_mask(cells: Mapping[str, str]) -> float | None:
     return float(mask) if is_told else None
 
 
+@lru_cache(maxsize=1024)  # a file has the same few columns in every row
 def _reason(path: str) -> int | None:
+    path = path.replace(" ", "_")
     section = max((s for s in _SECTIONS if path.startswith(s)), key=len, default=None)
     if section is None:
         return None
