@@ -51,10 +51,13 @@ def heading(line: str) -> tuple[tuple[str, str | None], ...] | None:
     if _OWN.search(line.lower()) is None:
         return None
     cells = split_cells(line, delimiter_of(line))
-    found = [_HEADING.fullmatch(cell) for cell in cells]
-    if not cells or not all(found):
+    if any("=" in cell or "--" in cell for cell in cells):  # the command itself, not its header
         return None
-    names = [(m[1].lower(), m[2]) for m in found if m is not None]
+    found = [_HEADING.fullmatch(cell) for cell in cells]
+    names = [
+        (m[1].lower(), m[2]) if m is not None else (cell.lower(), None)
+        for m, cell in zip(found, cells, strict=True)
+    ]
     if not any(_OWN.fullmatch(name) for name, _ in names):
         return None
     return tuple((_ALIASES.get(name, name), unit) for name, unit in names)

@@ -85,6 +85,10 @@ SAME = {
     "MB of old drivers": "index, power.draw [W], memory.used [MB]\n0, 71.25 W, 4 MB\n",
     "CR LF": "index, power.draw [W], memory.used [MiB]\r\n0, 71.25 W, 4 MiB\r\n",
     "after a prompt": "$ nvidia-smi\nindex, power.draw [W], memory.used [MiB]\n0, 71.25 W, 4 MiB\n",
+    "columns of one's own": "index, power.draw [W], my note 1, memory.used [MiB]\n"
+    "0, 71.25 W, x, 4 MiB\n",
+    "below its command": "$ nvidia-smi --query-gpu=index,power.draw,memory.used --format=csv\n"
+    "index, power.draw [W], memory.used [MiB]\n0, 71.25 W, 4 MiB\n",
     "instant power": "index, power.draw.instant [W], memory.used [MiB]\n0, 71.25 W, 4 MiB\n",
     "GiB": "index, power.draw [W], memory.used\n0, 0.07125 kW, 4096 KiB\n",
 }

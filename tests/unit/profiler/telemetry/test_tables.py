@@ -44,6 +44,24 @@ def test_table_of_a_windows_driver(tmp_path: Path) -> None:
     assert capture.subject.device is not None
 
 
+def test_table_of_an_old_driver(tmp_path: Path) -> None:
+    text = (
+        "| NVIDIA-SMI 470.57.02    Driver Version: 470.57.02    CUDA Version: 11.4     |\n"
+        "|   0  Tesla T4            Off  | 00000000:00:04.0 Off |                    0 |\n"
+        "| N/A   34C    P8     9W /  70W |      3MiB / 15109MiB |      0%      Default |\n"
+    )
+    assert latest(read(tmp_path, text)) == {
+        "GPU 0 Tesla T4": {
+            "nvml_gpu_util": 0,
+            "memory_used_bytes": 3 * MIB,
+            "memory_total_bytes": 15109 * MIB,
+            "power_mw": 9_000,
+            "power_limit_mw": 70_000,
+            "temperature_c": 34,
+        }
+    }
+
+
 def test_mig_rows_of_the_table(tmp_path: Path) -> None:
     text = TABLE.replace("     97% ", "     N/A ") + (
         "| MIG devices:                                                                       |\n"
