@@ -120,7 +120,9 @@ def step_decision(
 
 
 def _none(demand: Demand, t: Thresholds) -> Decision:
-    idle, queued, held = demand.idle_share or 0.0, demand.queued_share or 0.0, demand.held_share
+    if demand.queued_share is None:
+        return _idle_device(demand)
+    idle, queued, held = demand.idle_share or 0.0, demand.queued_share, demand.held_share
     reason = f"nothing was in flight {percent(idle)} of the time"
     if queued < t.nothing_waits:
         reason += " and nothing waited"
@@ -129,6 +131,12 @@ def _none(demand: Demand, t: Thresholds) -> Decision:
     else:
         reason += f"; in the rest, requests waited {percent(queued)} of their time"
     return Decision("none", idle, 0.0, None, 0.0, QUALITY[demand.provenance], reason)
+
+
+def _idle_device(demand: Demand) -> Decision:
+    idle = demand.idle_share or 0.0
+    reason = f"the GPU idled in {percent(idle)} of the samples; what was asked of it is not known"
+    return Decision("none", idle, 0.0, None, 0.0, QUALITY[demand.provenance], reason, cap=0.8)
 
 
 def _client(demand: Demand, offered: float) -> Decision:

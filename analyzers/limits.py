@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.cost.work import of_phases
 from stallscope.analyzers.judge import Judgement, step_decision
+from stallscope.analyzers.load.device_demand import is_telemetry_only
 from stallscope.analyzers.load.preemption import count_preemptions
 from stallscope.analyzers.phase_counters import seen_in
 from stallscope.analyzers.result import Limits
@@ -69,8 +70,10 @@ def decisions_by_goal(
 
     Throughput: the verdict itself. TTFT: the admission limit while requests queue, else the steps
     that prefill. TPOT: the steps that decode, whatever the queue, unless running requests are
-    preempted for KV room.
+    preempted for KV room. Of a GPU that idles no phase is known.
     """
+    if judgement.bottleneck == "none" and is_telemetry_only(capture):
+        return dict.fromkeys(("ttft", "tpot", "throughput"), judgement.decision)
     queues = judgement.admission is not None or (
         judgement.load == "overloaded" and judgement.bottleneck == "undetermined"
     )

@@ -159,7 +159,9 @@ def _why(capture: Capture) -> dict[str, str]:
     if capture.cut is not None:
         failures = "the capture was cut: a process that is killed for memory leaves no event"
     return {
-        "memory": f"no memory samples of the device{_said(capture, 'memory_used_bytes')}",
+        "memory": "memory in use was sampled, but not how much the device has"
+        if samples_of(capture, "memory_used_bytes")
+        else f"no memory samples of the device{_said(capture, 'memory_used_bytes')}",
         "allocation_failures": failures,
         "sm": sm,
         "dram": dram,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from stallscope.analyzers.checks import Checked, check
 from stallscope.analyzers.cost.calibration import NoCostModel, build_cost_model
 from stallscope.analyzers.cost.roofline import CostModel
+from stallscope.analyzers.load.device_demand import is_telemetry_only, sampled_span
 from stallscope.analyzers.load.latency import throughput
 from stallscope.analyzers.load.span import Span, run_span
 from stallscope.analyzers.ranks import engine_steps
@@ -36,13 +37,21 @@ class Run:
         return f"{self.missing.reason} ({self.missing.how})" if self.missing else ""
 
 
+_OF_TELEMETRY = NoCostModel(
+    "GPU telemetry knows no steps",
+    "sample DCGM's counters: dcgmi dmon -e 1001,1002,1004,1005; or trace a few steps with nsys",
+)
+
+
 def prepare(capture: Capture, thresholds: Thresholds) -> Run:
     """Work out what every later step needs."""
     model = build_cost_model(capture)
     cost = model if isinstance(model, CostModel) else None
     costs = with_trace(cost_steps(engine_steps(measured_steps(capture)), cost), capture)
     missing = model if isinstance(model, NoCostModel) else None
-    if cost is not None and not costs:
+    if is_telemetry_only(capture):
+        missing = _OF_TELEMETRY
+    elif cost is not None and not costs:
         missing = NoCostModel("no step was recorded", "record steps, or trace a few with nsys")
     elif cost is not None and any(c.floor is None for c in costs):
         reason = "steps do not say how much context they read"
@@ -54,7 +63,7 @@ def prepare(capture: Capture, thresholds: Thresholds) -> Run:
         cost=cost,
         missing=missing,
         costs=costs,
-        span=span or Span(0, 0),
+        span=span or sampled_span(capture) or Span(0, 0),
         thresholds=thresholds,
         throughput=throughput(capture, span),
     )

@@ -55,24 +55,54 @@ TENSOR_ACTIVE = Quantity(values=("gpm_tensor_util", "dcgm_tensor_active", "nsys_
 DCGM_DRAM_PEAK = 0.8
 
 
+# What tells how long a device was busy, best first; SM active is never more than that.
+_BUSY = (*GPU_BUSY.values, "dcgm_sm_active")
+NEVER_BUSY = 0.05  # a desktop's own drawing keeps NVML's figure at a few per cent
+
+
+def busy_by_device(capture: Capture) -> Mapping[str, tuple[DeviceSample, ...]]:
+    """Return each device's samples of the best counter that tells how long it was busy."""
+    wanted = frozenset(_BUSY)
+    found: dict[str, dict[str, list[DeviceSample]]] = {}
+    for sample in capture.device_samples:
+        if sample.name in wanted and sample.device != "host":
+            found.setdefault(sample.device, {}).setdefault(sample.name, []).append(sample)
+    return {
+        device: tuple(next(by_name[name] for name in _BUSY if name in by_name))
+        for device, by_name in found.items()
+    }
+
+
+def unused_devices(capture: Capture) -> frozenset[str]:
+    """Name the devices that were never busy while another was: the run did not use them."""
+    peaks = {d: max(s.value for s in seen) for d, seen in busy_by_device(capture).items()}
+    unused = frozenset(device for device, peak in peaks.items() if peak <= NEVER_BUSY)
+    return unused if len(unused) < len(peaks) else frozenset()
+
+
 def device_means(capture: Capture, names: Iterable[str]) -> Mapping[str, float]:
     """Average fraction samples of the devices (not the host) by name.
 
-    A run on the CPU is not judged by a GPU that it does not use.
+    A run is not judged by a GPU that it does not use: on the CPU by none, else by none of those
+    that were never busy while another was.
     """
     if capture.subject.device is not None and capture.subject.device.is_cpu:
         return {}
     wanted = set(names)
+    seen = [s for s in capture.device_samples if s.name in wanted and s.device != "host"]
+    unused = unused_devices(capture) if len({s.device for s in seen}) > 1 else frozenset()
     values: dict[str, list[float]] = {}
-    for sample in capture.device_samples:
-        if sample.name in wanted and sample.device != "host":
+    for sample in seen:
+        if sample.device not in unused:
             values.setdefault(sample.name, []).append(sample.value)
     return {name: statistics.fmean(v) for name, v in values.items()}
 
 
 def _source(capture: Capture, name: str) -> str:
-    devices = sorted({sample.device for sample in samples_of(capture, name)})
-    return f"mean of {name} samples of {', '.join(devices)}"
+    devices = {s.device for s in samples_of(capture, name)}
+    if len(devices) > 1:
+        devices -= unused_devices(capture)
+    return f"mean of {name} samples of {', '.join(sorted(devices))}"
 
 
 def observe(capture: Capture, name: str, quantity: Quantity) -> tuple[Measure, ...]:

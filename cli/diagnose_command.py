@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from stallscope.profiler.capture import Capture
 
 FILES_HELP = (
-    "A capture, an nsys or PyTorch trace, nsys stats, or what ncu prints; several traces: "
-    "one for each rank; - reads stdin."
+    "A capture, an nsys or PyTorch trace, nsys stats, or what ncu, nvidia-smi or DCGM prints; "
+    "several traces: one for each rank; - reads stdin."
 )
 
 

@@ -15,6 +15,7 @@ from stallscope.profiler.capture_file import is_capture
 from stallscope.profiler.ncu.pages import has_page
 from stallscope.profiler.nsys.stats_tables import has_table
 from stallscope.profiler.regular_file import check_readable
+from stallscope.profiler.telemetry.formats import form_of
 from stallscope.profiler.text_lines import decoded
 
 
@@ -28,6 +29,7 @@ class InputKind(StrEnum):
     KINETO = "a trace of the PyTorch profiler"
     NCU_PAGE = "a page of ncu"
     NCU_REPORT = "an ncu report"
+    TELEMETRY = "output of nvidia-smi or DCGM"
 
 
 TRACES = frozenset({InputKind.NSYS_SQLITE, InputKind.NSYS_REPORT, InputKind.KINETO})
@@ -75,6 +77,8 @@ def input_kind(path: Path) -> InputKind | None:
         return None
     if has_page(lines):
         return InputKind.NCU_PAGE
+    if form_of(lines) is not None:
+        return InputKind.TELEMETRY
     return InputKind.NSYS_STATS if has_table(lines) else None
 
 

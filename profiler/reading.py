@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 READ = (
     "diagnose reads captures of stallscope, nsys reports (.nsys-rep), their SQLite exports and "
-    "nsys stats, traces of the PyTorch profiler, and what ncu prints"
+    "nsys stats, traces of the PyTorch profiler, and what ncu, nvidia-smi and DCGM print"
 )
 
 
@@ -79,6 +79,10 @@ def _read_other(path: Path, kind: InputKind) -> Capture:
         from stallscope.profiler.ncu.report_file import read_ncu_report
 
         return read_ncu_report(path)
+    if kind is InputKind.TELEMETRY:
+        from stallscope.profiler.telemetry.reader import read_telemetry
+
+        return read_telemetry(path)
     from stallscope.profiler.capture_file import read_capture
 
     return read_capture(path)

@@ -15,6 +15,7 @@ from stallscope.analyzers.thresholds import Thresholds
 from stallscope.app import application
 from stallscope.profiler.capture_schema import TABLES
 from stallscope.profiler.nvml import pcie, sampler
+from stallscope.profiler.telemetry.rows import UNITS
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
@@ -43,6 +44,12 @@ def test_gpu_counters_are_those_that_are_sampled() -> None:
     section = page("docs/metrics.md").split("## GPU counters")[1].split("\n## ")[0]
     rows = re.findall(r"^\| `(\w+)` \| (\S+) \| .+ \|$", section, re.M)
     assert rows == [*sampler.UNITS.items(), *pcie.UNITS.items()]
+
+
+def test_counters_of_telemetry_are_those_that_are_read() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (\S+) \| .+ \|$", page("docs/telemetry.md"), re.M)
+    more = {name: unit for name, unit in UNITS.items() if name not in sampler.UNITS}
+    assert dict(rows) == {name: unit for name, unit in more.items() if name not in pcie.UNITS}
 
 
 def test_every_threshold_is_explained_with_its_default() -> None:

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from stallscope.analyzers.load.device_demand import is_telemetry_only, observe_idle
 from stallscope.analyzers.load.engines import clip, moments, queued
 from stallscope.analyzers.load.gauges import Gauge, gauges, in_system
 from stallscope.analyzers.load.span import Span, union_ns
@@ -127,15 +128,24 @@ def _worst_engine(capture: Capture, span: Span) -> float | None:
 
 
 def observe_demand(capture: Capture, span: Span) -> Demand:
-    """Measure the load in a span from requests, else from gauges, else say nothing."""
+    """Measure the load in a span from requests, else from gauges, else from idle devices.
+
+    Where only devices were watched, waiting stays unknown: a GPU may idle before a full queue.
+    """
+    if is_telemetry_only(capture):
+        found = observe_idle(capture, span)
+        if found is None:
+            return UNKNOWN_DEMAND
+        idle, source = found
+        return dataclasses.replace(UNKNOWN_DEMAND, idle_share=idle, source=source)
     if not span.duration_ns:
         return UNKNOWN_DEMAND
     if capture.requests:
         return _from_requests(capture, span)
     rows = gauges(capture, span)
     if rows and sum(g.duration_ns for g in rows):
-        found = _from_gauges(rows)
-        return dataclasses.replace(found, worst_engine_share=_worst_engine(capture, span))
+        of_gauges = _from_gauges(rows)
+        return dataclasses.replace(of_gauges, worst_engine_share=_worst_engine(capture, span))
     return UNKNOWN_DEMAND
 
 
@@ -145,6 +155,8 @@ def classify_load(demand: Demand, thresholds: Thresholds) -> str:
     Waiting for a running step to end is no queue: it takes an arrival at any load.
     """
     queued, idle = demand.held_share, demand.idle_share
+    if idle is not None and idle > thresholds.idle_share and queued is None:
+        return "idle"
     if queued is None or idle is None:
         return "served"
     if idle > thresholds.idle_share:

@@ -136,6 +136,13 @@ def test_refused_stdin_goes_by_that_name(tmp_path: Path) -> None:
     assert re.match(r"stallscope: stdin: a text file; diagnose reads [^\n]+\n$", done.stderr)
 
 
+def test_telemetry_is_read_from_stdin() -> None:
+    rows = "timestamp, index, utilization.gpu [%]\n2026/01/03 15:36:53.507, 0, 0 %\n"
+    done = subprocess.run([SCRIPT, "diagnose", "-"], capture_output=True, text=True, input=rows)
+    assert done.returncode == 0
+    assert done.stdout.startswith("Nothing limits this run: the GPU idled in 100 % of the samples;")
+
+
 @pytest.mark.parametrize("command", [[SCRIPT], [sys.executable, "-m", "stallscope"]])
 def test_alone_it_prints_the_three_most_common_commands(command: list[str]) -> None:
     done = subprocess.run(command, capture_output=True, text=True)

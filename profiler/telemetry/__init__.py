@@ -1,0 +1,1 @@
+"""Files of GPU telemetry: what nvidia-smi and DCGM print, as device samples."""

@@ -1,0 +1,93 @@
+"""Tell which tool printed a text, and in which form; and read it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+
+from stallscope.errors import InputError
+from stallscope.profiler.telemetry import (
+    dcgm_monitor,
+    dcgm_page,
+    dcgm_values,
+    monitors,
+    query_csv,
+    query_text,
+    query_xml,
+    smi_table,
+    unheaded,
+)
+from stallscope.profiler.telemetry.rows import Telemetry
+
+_WITHIN = 60  # lines in which the form shows: what a shell printed may stand before
+_MOST_LONG = 20_000  # letters of a line: all that can be queried are half of it
+
+
+class Form(StrEnum):
+    """What is read, as it is called in messages."""
+
+    QUERY_CSV = "CSV of nvidia-smi --query-gpu"
+    UNHEADED = "CSV of nvidia-smi --query-gpu without its header"
+    QUERY_TEXT = "a report of nvidia-smi -q"
+    QUERY_XML = "a report of nvidia-smi -q -x"
+    TABLE = "the table of nvidia-smi"
+    MONITOR = "what nvidia-smi dmon or pmon prints"
+    DCGM_MONITOR = "what dcgmi dmon prints"
+    DCGM_PAGE = "a page of dcgm-exporter"
+    DCGM_VALUES = "a table of DCGM's values"
+
+
+_MARKS: tuple[tuple[Form, Callable[[str], object]], ...] = (
+    (Form.QUERY_XML, lambda line: query_xml.START in line),
+    (Form.QUERY_TEXT, lambda line: query_text.START in line and "=" in line),
+    (Form.TABLE, lambda line: smi_table.START.match(line)),
+    (Form.MONITOR, lambda line: monitors.HEADER.fullmatch(line)),
+    (Form.DCGM_MONITOR, lambda line: dcgm_monitor.HEADER.fullmatch(line)),
+    (Form.DCGM_PAGE, lambda line: dcgm_page.LINE.fullmatch(line)),
+    (Form.DCGM_VALUES, dcgm_values.is_header),
+    (Form.QUERY_CSV, query_csv.heading),
+)
+
+
+def form_of(lines: Sequence[str]) -> Form | None:
+    """Tell the form from the first lines; None where no tool of these printed them."""
+    head = [line.strip() for line in lines[:_WITHIN]]
+    for line in head:
+        for form, is_mark in _MARKS:
+            if (len(line) < _MOST_LONG or form is Form.QUERY_XML) and is_mark(line):
+                return form
+    return Form.UNHEADED if unheaded.is_unheaded(head) else None
+
+
+def read_form(form: Form, lines: Sequence[str]) -> Telemetry:
+    """Read text of a form; raise InputError where it cannot be used."""
+    if form is Form.QUERY_XML:
+        return query_xml.read_query_xml("".join(lines))
+    if form is Form.UNHEADED:
+        return _unheaded(lines)
+    return _READERS[form](lines)
+
+
+_READERS: dict[Form, Callable[[Sequence[str]], Telemetry]] = {
+    Form.QUERY_CSV: query_csv.read_query_csv,
+    Form.QUERY_TEXT: query_text.read_query_text,
+    Form.TABLE: smi_table.read_table,
+    Form.MONITOR: monitors.read_monitor,
+    Form.DCGM_MONITOR: dcgm_monitor.read_dcgm_monitor,
+    Form.DCGM_PAGE: dcgm_page.read_dcgm_page,
+    Form.DCGM_VALUES: dcgm_values.read_dcgm_values,
+}
+
+
+def _unheaded(lines: Sequence[str]) -> Telemetry:
+    import dataclasses
+
+    header = unheaded.header_of(lines)
+    if header is None:
+        raise InputError(
+            "rows of nvidia-smi without their header: put the queries, as in "
+            '"timestamp, utilization.gpu [%], power.draw [W]", in a line above them'
+        )
+    found = query_csv.read_query_csv([header + "\n", *lines])
+    note = f'The rows have no header; by their units they were taken for "{header}".'
+    return dataclasses.replace(found, notes=(note, *found.notes))

@@ -1,0 +1,121 @@
+"""What any of the formats gives: one device at one moment, with its counters in our units."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from stallscope.profiler.nvml import pcie, readings
+from stallscope.profiler.telemetry.cells import in_unit
+
+# Counters that only DCGM's profiling fields give; docs/metrics.md lists them.
+DCGM_UNITS: Mapping[str, str] = {
+    "dcgm_gr_engine_active": "fraction",
+    "dcgm_sm_active": "fraction",
+    "dcgm_sm_occupancy": "fraction",
+    "dcgm_tensor_active": "fraction",
+    "dcgm_fp64_active": "fraction",
+    "dcgm_fp32_active": "fraction",
+    "dcgm_fp16_active": "fraction",
+    "dcgm_pipe_active": "fraction",
+    "dcgm_dram_active": "fraction",
+}
+UNITS: Mapping[str, str] = {
+    **readings.UNITS,
+    **pcie.UNITS,
+    **DCGM_UNITS,
+    "process_sm_util": "fraction",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What a file says of the device that a row is about: any of these.
+
+    `instance` names a MIG instance of the GPU, `process` a process on it; `is_partitioned` says
+    that the GPU is in MIG mode.
+    """
+
+    index: str | None = None
+    name: str | None = None
+    uuid: str | None = None
+    bus_id: str | None = None
+    host: str | None = None
+    instance: str | None = None
+    process: str | None = None
+    is_partitioned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One device's counters. `t_ns` counts from 1970, None where the file has no time.
+
+    `missing` maps a counter that was asked for to the word that stands in its place.
+    """
+
+    t_ns: int | None
+    device: Identity
+    values: Mapping[str, float] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Telemetry:
+    """A file: `tool` wrote it, `clock` says what its times are; `notes` are plain sentences."""
+
+    tool: str
+    rows: tuple[Row, ...]
+    clock: str = "local time"
+    driver: str | None = None
+    notes: tuple[str, ...] = ()
+    is_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """One of our counters: where a format has it, best first, and the unit it has where unsaid."""
+
+    name: str
+    sources: tuple[str, ...]
+    stated: str
+
+
+def counted(
+    cells: Mapping[str, str], counters: tuple[Counter, ...]
+) -> tuple[dict[str, float], dict[str, str]]:
+    """Return the counters that cells hold, and those asked for in vain with what stands there."""
+    values: dict[str, float] = {}
+    missing: dict[str, str] = {}
+    for counter in counters:
+        for source in counter.sources:
+            text = cells.get(source)
+            if text is None:
+                continue
+            value = in_unit(text, UNITS[counter.name], counter.stated)
+            if value is not None:
+                values[counter.name] = value
+                break
+            missing.setdefault(counter.name, " ".join(text.split()))
+    with_total(values)
+    return values, {name: word for name, word in missing.items() if name not in values}
+
+
+def with_total(values: dict[str, float]) -> None:
+    """Add the total where its parts are there: used, free and what the driver reserves.
+
+    On drivers before 510 what is reserved is counted as used, and no third part is reported.
+    """
+    if "memory_total_bytes" not in values and {"memory_used_bytes", "memory_free_bytes"} <= set(
+        values
+    ):
+        parts = ("memory_used_bytes", "memory_free_bytes", "memory_reserved_bytes")
+        values["memory_total_bytes"] = sum(values.get(name, 0.0) for name in parts)
+
+
+def left_out(wrong: int) -> tuple[str, ...]:
+    """Say how many lines did not fit under their header."""
+    if not wrong:
+        return ()
+    lines = "line has" if wrong == 1 else "lines have"
+    left = "was" if wrong == 1 else "were"
+    return (f"{wrong:,} {lines} more or fewer cells than the header and {left} left out.",)

@@ -1,0 +1,65 @@
+"""The table that nvidia-smi prints without options; one may stand below the other (watch, -l)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from stallscope.profiler.telemetry.moments import wall_ns
+from stallscope.profiler.telemetry.query_csv import said
+from stallscope.profiler.telemetry.rows import Counter, Identity, Row, Telemetry, counted
+
+START = re.compile(r"\| NVIDIA-SMI +\S+")
+_MOST_LONG = 300  # the table is 93 letters wide at most
+_DRIVER = re.compile(r"(?:Driver|KMD) Version: *(\S+)")
+_GPU = re.compile(
+    r"\| +(\d+) +(\S.*?) +(?:On|Off|N/A|WDDM|TCC|MCDM|ERR!) *\| +([0-9A-Fa-f:.]{7,16}) +\S+ *\|.*"
+)
+_VALUES = re.compile(
+    r"\| *(?P<fan>\S+) +(?P<temp>\S+) +(?P<state>\S+) +(?P<draw>\S+) */ *(?P<limit>\S+) *\|"
+    r" *(?P<used>\S+) */ *(?P<total>\S+) *\| *(?P<util>\S+) .*"
+)
+_INSTANCE = re.compile(
+    r"\| +(\d+) +(\d+) +(\d+) +(\d+) +\| +(?P<used>\S+) */ *(?P<total>\S+) +\|.*"
+)
+_COUNTERS = (
+    Counter("nvml_gpu_util", ("util",), "%"),
+    Counter("memory_used_bytes", ("used",), "MiB"),
+    Counter("memory_total_bytes", ("total",), "MiB"),
+    Counter("power_mw", ("draw",), "W"),
+    Counter("power_limit_mw", ("limit",), "W"),
+    Counter("temperature_c", ("temp",), "C"),
+)
+
+
+def read_table(lines: Sequence[str]) -> Telemetry:
+    """Read the rows of GPUs and of MIG instances; those of processes hold nothing measured."""
+    drivers = {found[1] for line in lines if (found := _DRIVER.search(line))}
+    driver = drivers.pop() if len(drivers) == 1 else None
+    return Telemetry("nvidia-smi", tuple(_rows(lines)), driver=driver)
+
+
+def _rows(lines: Sequence[str]) -> Iterator[Row]:
+    t_ns: int | None = None
+    gpus: dict[str, Identity] = {}
+    gpu: Identity | None = None
+    for line in lines:
+        line = line.rstrip()
+        if len(line) > _MOST_LONG:
+            continue
+        t_ns = wall_ns(line) or t_ns
+        if found := _GPU.fullmatch(line):
+            name = None if found[2].endswith("...") else found[2]  # cut to fit
+            gpu = gpus[found[1]] = Identity(index=found[1], name=name, bus_id=said(found[3]))
+        elif gpu is not None and (found := _VALUES.fullmatch(line)):
+            yield Row(t_ns, gpu, *counted(found.groupdict(), _COUNTERS))
+            gpu = None
+        elif (found := _INSTANCE.fullmatch(line)) and found[1] in gpus:
+            whole = gpus[found[1]]
+            device = Identity(
+                index=whole.index,
+                name=whole.name,
+                bus_id=whole.bus_id,
+                instance=f"{found[2]}/{found[3]}",
+            )
+            yield Row(t_ns, device, *counted(found.groupdict(), _COUNTERS))
