@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 from stallscope.analyzers import isolated
@@ -20,6 +21,12 @@ _STAGES = {
     "weights": "loading the weights",
     "kv": "allocating the KV cache",
     "step": "running a step",
+    "start": "starting up",
+    "profile": "measuring how much memory is left for the KV cache",
+    "kv_sizing": "sizing the KV cache",
+    "warmup": "warming up",
+    "graphs": "capturing CUDA graphs",
+    "serving": "serving requests",
     "probe": "probing the device",
 }
 # torch on a CPU raises a plain RuntimeError with the first of these words.
@@ -86,6 +93,9 @@ def _reader_findings(capture: Capture) -> tuple[Decision | None, tuple[str, ...]
         is_final = isinstance(blocks, list | tuple) and "verdict" in blocks
         if is_final and bottleneck in CLASSES and decision is None:
             decision = _certain(bottleneck, sentence.rstrip("."))
+            most = number(event, "most_confidence")
+            if most is not None:
+                decision = dataclasses.replace(decision, cap=min(decision.cap, most))
     return decision, tuple(notes)
 
 
