@@ -37,13 +37,13 @@ class _Reading:
 
     @property
     def gives_way(self) -> bool:
-        """Whether running then falls and the queue does not, into a pool that is full.
+        """Whether running then falls and the queue grows, while the pool becomes full.
 
         Slots became free and nobody was let in: it was not the sequence cap that held the queue.
         """
         falls = self.after["running"] < self.values["running"]
-        stays = queued(self.after) >= queued(self.values)
-        return falls and stays and bool(self.room_after.kv_is_short)
+        grows = queued(self.after) > queued(self.values)
+        return falls and grows and bool(self.room_after.kv_is_short)
 
 
 def _readings(

@@ -12,14 +12,14 @@ _GIB = 1 << 30
 # Lines that list settings, in the order in which they are believed: the engine's own configuration
 # says what flags became.
 _FLAGS = ("non-default args:", "Namespace(", "server_args=ServerArgs(", "Initializing a")
-_NUMBERS = {
+_NUMBERS: Mapping[str, tuple[str, ...]] = {
     "max_num_seqs": ("max_num_seqs", "max_running_requests"),
     "max_num_batched_tokens": ("max_num_batched_tokens", "chunked_prefill_size"),
     "block_size": ("block_size", "page_size"),
     "tensor_parallel": ("tensor_parallel_size", "tp_size"),
     "pipeline_parallel": ("pipeline_parallel_size", "pp_size"),
 }
-_NAMES = {
+_NAMES: Mapping[str, tuple[str, ...]] = {
     "model": ("model", "model_path"),
     "dtype": ("dtype",),
     "quantization": ("quantization",),

@@ -35,7 +35,6 @@ _STAGES: tuple[tuple[str, tuple[str, ...]], ...] = (
             "server is listening",
             "Avg prompt throughput",
             "Decode batch",
-            '" 200 OK',
         ),
     ),
 )
@@ -84,11 +83,14 @@ _FOLLOWING = (
 )
 _DEAD = re.compile(r"EngineDeadError|EngineCore encountered a(?:n issue| fatal error)")
 _SHUT = ("Shutting down", "Finished server process", "KeyboardInterrupt", "SIGTERM", "SIGINT")
-MARKS = re.compile(
-    "|".join(re.escape(mark) for _, marks in _STAGES for mark in marks)
-    + f"|{_START.pattern}|{_REFUSED.pattern}|out of memory|cache blocks|larger than the |Not enough"
-    + "|Free memory on|Error|Exception|error: |Checkpoint size|Shutting down|Finished server|SIGTERM|SIGINT"
-    + "|Interrupt"
+# What a line must hold to be of use here, as plain text.
+MARKS = (
+    *(mark for _, marks in _STAGES for mark in marks),
+    *_SHUT,
+    *("non-default args:", "ServerArgs", "LLM engine", "Checkpoint size", "Free memory on"),
+    *("ut of mem", "OUT_OF_", "ALLOC_FAILED", "bad_alloc", "MemoryAllocation"),
+    *("failed to allocate", "cache blocks", "larger than the ", "Not enough memory"),
+    *("Error", "Exception", "error: ", "error, ", "Interrupt", "Capture cuda graph failed"),
 )
 _WORDS = {
     "": "before anything was loaded",

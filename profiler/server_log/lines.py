@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +17,7 @@ _RECORD = re.compile(rf"{LEVEL} \d\d-\d\d \d\d:\d\d:\d\d")
 _PROCESS = re.compile(r"\((?:\w+ )?\w+=[^()\n]{1,80}\)\s*$|\(\w+ pid=\d+\)\s*$")
 _LONGEST = 1 << 20  # a line is read in pieces of this: requests are echoed whole
 _KEEP = 1 << 14  # of a record; flags and figures stand at its head
-_WHERE_ECHO = 400
+_HEAD = 400
 _ECHO = ("Received request", "GenerateReqInput(", "Added request", "Receive: obj", "Finish: obj")
 
 
@@ -30,29 +29,26 @@ class Line(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Log:
-    """The records kept, and how long the whole log goes on after the first stamp."""
-
-    lines: tuple[Line, ...]
-    end_ns: int
-
-
-def read_log(path: Path, marks: re.Pattern[str]) -> Log:
+def read_log(path: Path, marks: Sequence[str]) -> tuple[Line, ...]:
     """Read the records that hold a mark. Echoed requests are left out: they may hold anything."""
-    clock, kept, end_ns = LogClock(), [], 0
+    clock, kept = LogClock(), []
     for text in _records(_physical(path)):
-        stamp = stamp_s(text)
-        end_ns = clock.tell(stamp)
-        if marks.search(text) and not any(echo in text[:_WHERE_ECHO] for echo in _ECHO):
-            level = _RECORD.search(text[:_WHERE_ECHO])
-            kept.append(Line(end_ns, level.group("level") if level else "", text[:_KEEP]))
-    return Log(tuple(kept), end_ns)
+        if any(mark in text for mark in marks) and not _is_echo(text):
+            level = _RECORD.search(text, 0, _HEAD)
+            t_ns = clock.tell(stamp_s(text))
+            kept.append(Line(t_ns, level.group("level") if level else "", text[:_KEEP]))
+    return tuple(kept)
+
+
+def _is_echo(text: str) -> bool:
+    head = text[:_HEAD]
+    return any(echo in head for echo in _ECHO)
 
 
 def cleaned(text: str) -> Iterator[str]:
     """Yield the records of one physical line: those of several processes may be glued together."""
-    text = _ESCAPE.sub("", text)
+    if "\x1b" in text or "\0" in text:
+        text = _ESCAPE.sub("", text)
     starts = [m.start() for m in _RECORD.finditer(text)]
     edges = [0, *(s for s in starts if s > 0), len(text)]
     for start, end in zip(edges, edges[1:], strict=False):

@@ -47,4 +47,10 @@ def _moments(samples: Sequence[EngineSample]) -> list[dict[str, float]]:
     found: dict[tuple[str, int], dict[str, float]] = {}
     for sample in samples:
         found.setdefault((sample.engine, sample.t_ns), {})[sample.name] = sample.value
-    return [m for m in found.values() if "running" in m and "waiting" in m]
+    moments = [m for m in found.values() if "running" in m and "waiting" in m]
+    is_repeated = len(moments) > 1 and _gauges(moments[-1]) == _gauges(moments[-2])
+    return moments[:-1] if is_repeated else moments  # a period's end repeats its line
+
+
+def _gauges(moment: dict[str, float]) -> dict[str, float]:
+    return {name: value for name, value in moment.items() if not name.endswith("_total")}
