@@ -56,6 +56,13 @@ def refused_allocations(capture: Capture) -> tuple[Event, ...]:
     return noted or tuple(e for e in capture.events if e.kind == "error" and _is_refusal(e))
 
 
+def memory_failure(capture: Capture) -> Event | None:
+    """Return the first refused allocation, else the check that a start failed for memory."""
+    starts = (e for e in whole_events(capture, "check") if e.data.get("class") == "capacity")
+    failed = (e for e in starts if text(e, "stage") is not None)
+    return next(iter(refused_allocations(capture)), next(failed, None))
+
+
 def refused_at(event: Event) -> str | None:
     """Name the stage: the runner's own, or a step where a recorded one raised."""
     stage = event.data.get("stage", "step" if "step" in event.data else None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from stallscope.analyzers.checks import refused_allocations, refused_at
+from stallscope.analyzers.checks import memory_failure, refused_at
 from stallscope.analyzers.cost.operator_table import operator_table
 from stallscope.analyzers.document import document_verdict
 from stallscope.analyzers.gaps import unobserved
@@ -149,9 +149,9 @@ def _measures(run: Run, judgement: Judgement) -> tuple[Measure, ...]:
 
 
 def _remedies(run: Run, verdict: Verdict, replay: Replay | None) -> tuple[Remedy, ...]:
-    refused = refused_allocations(run.capture)
-    if refused:
-        return remedies_after_refusal(refused_at(refused[0]))
+    refused = memory_failure(run.capture)
+    if refused is not None:
+        return remedies_after_refusal(refused_at(refused))
     return remedies_for(
         verdict.bottleneck,
         limit=verdict.limit,
@@ -164,9 +164,9 @@ def _remedies(run: Run, verdict: Verdict, replay: Replay | None) -> tuple[Remedy
 
 
 def _wont_help(run: Run, verdict: Verdict) -> tuple[WontHelp, ...]:
-    refused = refused_allocations(run.capture)
-    if refused:
-        return wont_help_after_refusal(refused_at(refused[0]))
+    refused = memory_failure(run.capture)
+    if refused is not None:
+        return wont_help_after_refusal(refused_at(refused))
     return wont_help(verdict.bottleneck, verdict.limit)
 
 

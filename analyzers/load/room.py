@@ -17,6 +17,7 @@ class Room:
     kv_total: float | None
     head_need: int | None
     seen: float | None = None  # the most that ever ran here at once
+    is_share: bool = False  # KV is told as a share of the pool, and what a head needs is not
 
     @property
     def kv_is_short(self) -> bool | None:
@@ -33,9 +34,7 @@ class Room:
 
         A queue's head whose need is not known is taken to be like those that run.
         """
-        if self.head_need is not None or self.kv_used is None or not self.kv_total:
-            return False
-        if not self.running:
+        if not self.is_share or self.kv_used is None or not self.kv_total or not self.running:
             return False
         return self.kv_total - self.kv_used < self.kv_used / self.running
 

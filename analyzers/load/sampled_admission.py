@@ -67,11 +67,12 @@ def _room(values: Values, subject: Subject, need: int | None, most: float) -> Ro
     A sample between two steps sees slots that the next one fills: the cap begins at AT_CAP of it.
     """
     used, total = values.get("kv_used_bytes"), values.get("kv_total_bytes")
-    if (used is None or not total) and "kv_used_fraction" in values:
+    is_share = (used is None or not total) and "kv_used_fraction" in values
+    if is_share:
         used, total, need = values["kv_used_fraction"], 1.0, None
     cap = subject.max_num_seqs
     near = None if cap is None else math.ceil(AT_CAP * cap)
-    return Room(values["running"], near, used, total, need, most)
+    return Room(values["running"], near, used, total, need, most, is_share)
 
 
 def _engine(reading: _Reading) -> str:
@@ -117,12 +118,10 @@ def _own_limits(readings: Sequence[_Reading]) -> dict[int, str]:
 def _limit(reading: _Reading, is_stalled: bool, is_steady: bool) -> str:
     if reading.values.get("front_waiting", 0.0) > reading.values["waiting"]:
         return "front"
-    if reading.room.kv_is_short or reading.gives_way:
+    if reading.room.kv_is_short or reading.room.is_tight or reading.gives_way:
         return "kv"
     if reading.room.is_at_cap:
         return "seqs"
-    if reading.room.is_tight:
-        return "kv"
     if not reading.room.is_under_caps:
         return "unknown"
     if is_stalled:

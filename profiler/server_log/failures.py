@@ -147,7 +147,9 @@ def failures(lines: Sequence[Line]) -> Iterator[Event]:
             "the system kills for memory leaves no message (ask dmesg)."
         )
         killed = {"sentence": said, "blocks": ["verdict"], "class": "capacity"}
-        yield Event(reached_ns, "check", None, {**killed, "most_confidence": _KILLED})
+        yield Event(
+            reached_ns, "check", None, {**killed, "most_confidence": _KILLED, "stage": stage}
+        )
     elif stage and not has_served and not was_shut:
         said = (
             f"The log ends {_WORDS[stage]}, before the server was ready, and holds no error: it "
