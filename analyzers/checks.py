@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 from stallscope.analyzers import isolated
@@ -20,6 +21,12 @@ _STAGES = {
     "weights": "loading the weights",
     "kv": "allocating the KV cache",
     "step": "running a step",
+    "start": "starting up",
+    "profile": "measuring how much memory is left for the KV cache",
+    "kv_sizing": "sizing the KV cache",
+    "warmup": "warming up",
+    "graphs": "capturing CUDA graphs",
+    "serving": "serving requests",
     "probe": "probing the device",
 }
 # torch on a CPU raises a plain RuntimeError with the first of these words.
@@ -47,6 +54,13 @@ def refused_allocations(capture: Capture) -> tuple[Event, ...]:
     """Return the events of refused allocations: the runner's own, else exceptions that say so."""
     noted = tuple(e for e in capture.events if e.kind == "oom")
     return noted or tuple(e for e in capture.events if e.kind == "error" and _is_refusal(e))
+
+
+def memory_failure(capture: Capture) -> Event | None:
+    """Return the first refused allocation, else the check that a start failed for memory."""
+    starts = (e for e in whole_events(capture, "check") if e.data.get("class") == "capacity")
+    failed = (e for e in starts if text(e, "stage") is not None)
+    return next(iter(refused_allocations(capture)), next(failed, None))
 
 
 def refused_at(event: Event) -> str | None:
@@ -86,6 +100,9 @@ def _reader_findings(capture: Capture) -> tuple[Decision | None, tuple[str, ...]
         is_final = isinstance(blocks, list | tuple) and "verdict" in blocks
         if is_final and bottleneck in CLASSES and decision is None:
             decision = _certain(bottleneck, sentence.rstrip("."))
+            most = number(event, "most_confidence")
+            if most is not None:
+                decision = dataclasses.replace(decision, cap=min(decision.cap, most))
     return decision, tuple(notes)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from stallscope.analyzers.checks import refused_allocations, refused_at
+from stallscope.analyzers.checks import memory_failure, refused_at
 from stallscope.analyzers.cost.operator_table import operator_table
 from stallscope.analyzers.document import document_verdict
 from stallscope.analyzers.gaps import unobserved
@@ -38,8 +38,8 @@ from stallscope.analyzers.step_gaps import gap_notes
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.analyzers.verdict import GOALS, build_verdict, judge_run
 from stallscope.analyzers.whatif.out_of_memory import (
-    WONT_HELP_AFTER_REFUSAL,
     remedies_after_refusal,
+    wont_help_after_refusal,
 )
 from stallscope.analyzers.whatif.remedies import remedies_for, wont_help
 from stallscope.analyzers.whatif.replay import Replay, build_replay
@@ -149,9 +149,9 @@ def _measures(run: Run, judgement: Judgement) -> tuple[Measure, ...]:
 
 
 def _remedies(run: Run, verdict: Verdict, replay: Replay | None) -> tuple[Remedy, ...]:
-    refused = refused_allocations(run.capture)
-    if refused:
-        return remedies_after_refusal(refused_at(refused[0]))
+    refused = memory_failure(run.capture)
+    if refused is not None:
+        return remedies_after_refusal(refused_at(refused))
     return remedies_for(
         verdict.bottleneck,
         limit=verdict.limit,
@@ -164,8 +164,9 @@ def _remedies(run: Run, verdict: Verdict, replay: Replay | None) -> tuple[Remedy
 
 
 def _wont_help(run: Run, verdict: Verdict) -> tuple[WontHelp, ...]:
-    if refused_allocations(run.capture):
-        return WONT_HELP_AFTER_REFUSAL
+    refused = memory_failure(run.capture)
+    if refused is not None:
+        return wont_help_after_refusal(refused_at(refused))
     return wont_help(verdict.bottleneck, verdict.limit)
 
 

@@ -16,6 +16,7 @@ from stallscope.analyzers.load.demand import (
 from stallscope.analyzers.load.preemption import Preemption, observe_preemption
 from stallscope.analyzers.load.queue_limits import LIMIT_CLASS, LIMIT_HELD, Admission
 from stallscope.analyzers.load.span import Span
+from stallscope.analyzers.load.weights_read import decide_by_weights
 from stallscope.analyzers.result import PhaseBudget
 from stallscope.analyzers.step.agreement import with_counters
 from stallscope.analyzers.step.budget import StepCost, overall, phase_budgets
@@ -172,6 +173,8 @@ def judge(
         decision = step_decision(capture, budget, missing, t)
         if budget is not None and budget.budget:  # else the counters decided already
             decision = with_counters(decision, capture, t)
+        elif decision.bottleneck == "undetermined":
+            decision = decide_by_weights(capture, cost, span, t) or decision
     lost = observe_preemption(capture, costs, cost, span)
     if lost is None or lost.cost < t.queue_wait_share or decision.limit == "kv":
         return Judgement(load, decision, demand, admission, budgets)

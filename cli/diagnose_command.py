@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from stallscope.errors import CaptureError, InputError, UsageError
+from stallscope.errors import CaptureError, InputError, NotModelled, UsageError
 from stallscope.judge import judge_capture
 from stallscope.named_specs import named_device, named_model
 from stallscope.options import (
@@ -31,10 +31,11 @@ from stallscope.thresholds_file import read_thresholds
 
 if TYPE_CHECKING:
     from stallscope.profiler.capture import Capture
+    from stallscope.profiler.spec import ModelSpec
 
 FILES_HELP = (
-    "A capture, an nsys or PyTorch trace, nsys stats, or what ncu, nvidia-smi or DCGM prints; "
-    "several traces: one for each rank; - reads stdin."
+    "A capture, an nsys or PyTorch trace, nsys stats, what ncu, nvidia-smi or DCGM prints, or a "
+    "server's log; several traces: one for each rank; - reads stdin."
 )
 
 
@@ -44,6 +45,10 @@ def diagnose(
     gpu: GpuOption = None,
     gpu_file: GpuFileOption = None,
     gpus: Annotated[int | None, typer.Option(min=1, metavar="N", help="How many.")] = None,
+    link: Annotated[
+        Literal["nvlink", "pcie", "ethernet"] | None,
+        typer.Option(help="What joins the devices."),
+    ] = None,
     dtype: Annotated[Dtype | None, typer.Option(help="Of the weights.")] = None,
     kv_dtype: Annotated[Dtype | None, typer.Option(help="Of the KV cache.")] = None,
     max_num_seqs: Annotated[
@@ -64,9 +69,10 @@ def diagnose(
         raise UsageError("- stands alone; name every file of several")
     destination = check_output(output, format=format, force=force, fail_on=fail_on)
     limits = read_thresholds(thresholds)
+    spec, left_out = _model(model)
     facts = {
-        "model": named_model(model),
-        "device": named_device(gpu, gpu_file),
+        "model": spec,
+        "device": named_device(gpu, gpu_file, link),
         "num_devices": gpus,
         "dtype": dtype,
         "kv_dtype": kv_dtype,
@@ -77,9 +83,26 @@ def diagnose(
     with local(files) as paths:
         from stallscope.profiler.reading import read_inputs
 
-        capture = named(read_inputs(paths), paths, files)
+        capture = _noting(named(read_inputs(paths), paths, files), left_out)
         diagnosis = judge_capture(capture, thresholds=limits, goal=goal, facts=known)
     deliver(diagnosis, destination)
+
+
+def _model(name: str | None) -> tuple[ModelSpec | None, str | None]:
+    """Return the model, or why a recorded run is judged without: it need not be executed here."""
+    try:
+        return named_model(name), None
+    except NotModelled as error:
+        return None, f"Judged without a cost model: {error}."
+
+
+def _noting(capture: Capture, sentence: str | None) -> Capture:
+    from stallscope.profiler.capture import Event
+
+    if sentence is None:
+        return capture
+    note = Event(0, "check", None, {"sentence": sentence})
+    return replace(capture, events=(note, *capture.events))
 
 
 @contextmanager

@@ -13,6 +13,10 @@ class InputError(StallscopeError):
     """A file or a value that was given cannot be used."""
 
 
+class NotModelled(InputError):
+    """A sound model configuration whose arithmetic is not known here."""
+
+
 class UsageError(StallscopeError):
     """Options that contradict each other or ask for what does not exist."""
 

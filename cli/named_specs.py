@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,8 +19,24 @@ def named_model(name: str | None) -> ModelSpec | None:
     return None if name is None else load_model(name)
 
 
-def named_device(gpu: str | None, gpu_file: Path | None) -> DeviceSpec | None:
-    """Return the device of --gpu or --gpu-file, if one was given."""
+def named_device(
+    gpu: str | None, gpu_file: Path | None, link: str | None = None
+) -> DeviceSpec | None:
+    """Return the device of --gpu or --gpu-file, if one was given, with the link that joins several.
+
+    The speed of another link than the device's own is not known.
+    """
+    device = _device(gpu, gpu_file)
+    if link is None:
+        return device
+    if device is None:
+        raise UsageError("--link joins devices; name them with --gpu")
+    if (device.link or "").startswith(link):
+        return device
+    return replace(device, link=link, link_bytes_per_s=None)
+
+
+def _device(gpu: str | None, gpu_file: Path | None) -> DeviceSpec | None:
     from stallscope.profiler.devices import load_device, load_device_file
 
     if gpu is not None and gpu_file is not None:

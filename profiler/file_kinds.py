@@ -15,6 +15,7 @@ from stallscope.profiler.capture_file import is_capture
 from stallscope.profiler.ncu.pages import has_page
 from stallscope.profiler.nsys.stats_tables import has_table
 from stallscope.profiler.regular_file import check_readable
+from stallscope.profiler.server_log.reader import has_log
 from stallscope.profiler.telemetry.formats import form_of
 from stallscope.profiler.text_lines import decoded
 
@@ -30,6 +31,7 @@ class InputKind(StrEnum):
     NCU_PAGE = "a page of ncu"
     NCU_REPORT = "an ncu report"
     TELEMETRY = "output of nvidia-smi or DCGM"
+    SERVER_LOG = "an inference server's log"
 
 
 TRACES = frozenset({InputKind.NSYS_SQLITE, InputKind.NSYS_REPORT, InputKind.KINETO})
@@ -48,7 +50,8 @@ _SIGNATURES = (
 _NSYS_TABLES = re.compile(
     r"StringIds|NVTX_EVENTS|CUPTI_ACTIVITY_KIND_\w+|OSRT_API|GPU_METRICS|ENUM_NSYS_EVENT_TYPE"
 )
-_JSON_START = re.compile(r"\s*(\{|\[\s*[\[{\"\d\]-])")  # not a table of TOML or INI
+# Not a table of TOML or INI, nor the stamp of a log's line.
+_JSON_START = re.compile(r"\s*(\{|\[\s*([\[{\"\]-]|\d(?!\d{0,3}[-/])))")
 # Keys that stand in front of or instead of traceEvents in what Kineto writes.
 _TRACE_KEYS = re.compile(
     r'"(traceEvents|schemaVersion|deviceProperties|distributedInfo|baseTimeNanoseconds|traceName)"\s*:'
@@ -77,9 +80,11 @@ def input_kind(path: Path) -> InputKind | None:
         return None
     if has_page(lines):
         return InputKind.NCU_PAGE
+    if has_table(lines):
+        return InputKind.NSYS_STATS
     if form_of(lines) is not None:
         return InputKind.TELEMETRY
-    return InputKind.NSYS_STATS if has_table(lines) else None
+    return InputKind.SERVER_LOG if has_log(lines) else None
 
 
 def kind_of(path: Path) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stallscope.errors import InputError
+from stallscope.errors import NotModelled
 from stallscope.profiler.checked_json import Fields
 
 FAMILIES = ("llama", "mistral", "qwen2", "qwen3")
@@ -60,7 +60,7 @@ _TELLING_TYPES = {
 
 
 def family(config: Fields) -> str:
-    """Return one of FAMILIES; raise InputError for a model of another kind."""
+    """Return one of FAMILIES; raise NotModelled for a model of another kind."""
     _refuse_by_field(config)
     _refuse_by_layer_types(config)
     name = config.text("model_type") or _from_architectures(config)
@@ -68,7 +68,7 @@ def family(config: Fields) -> str:
         if name in types:
             raise _refusal(config, what, f"model_type {name}")
     if name not in FAMILIES:
-        raise InputError(
+        raise NotModelled(
             f"{config.where}: model_type {name} is not modelled yet; "
             f"models of type {', '.join(FAMILIES)} are"
         )
@@ -108,8 +108,8 @@ def _from_architectures(config: Fields) -> str:
     raise config.error("model_type", f"is missing; say one of {', '.join(FAMILIES)}")
 
 
-def _refusal(config: Fields, what: str, because: str) -> InputError:
-    return InputError(
+def _refusal(config: Fields, what: str, because: str) -> NotModelled:
+    return NotModelled(
         f"{config.where}: {what} ({because}) is not modelled yet; "
         f"dense models of type {', '.join(FAMILIES)} are"
     )

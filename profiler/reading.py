@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 READ = (
     "diagnose reads captures of stallscope, nsys reports (.nsys-rep), their SQLite exports and "
-    "nsys stats, traces of the PyTorch profiler, and what ncu, nvidia-smi and DCGM print"
+    "nsys stats, traces of the PyTorch profiler, what ncu, nvidia-smi and DCGM print, and logs of "
+    "inference servers"
 )
 
 
@@ -75,6 +76,10 @@ def _read_other(path: Path, kind: InputKind) -> Capture:
         from stallscope.profiler.ncu.reader import read_ncu_csv
 
         return read_ncu_csv(path)
+    if kind is InputKind.SERVER_LOG:
+        from stallscope.profiler.server_log.reader import read_server_log
+
+        return read_server_log(path)
     if kind is InputKind.NCU_REPORT:
         from stallscope.profiler.ncu.report_file import read_ncu_report
 

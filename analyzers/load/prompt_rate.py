@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-_LEAST = 4  # fewer intervals, or fewer of them with prompts, show no rate
+_LEAST = 3  # fewer intervals, or fewer of them with prompts, show no rate
 _MOST = 12
 _JUMPS = 6  # jumps of a counter that a stretch must hold: one more or less is then noise
 _FLAT = 0.25  # a rate whose spread is within this fraction of its mean is flat

@@ -16,6 +16,8 @@ class Room:
     kv_used: float | None
     kv_total: float | None
     head_need: int | None
+    seen: float | None = None  # the most that ever ran here at once
+    is_share: bool = False  # KV is told as a share of the pool, and what a head needs is not
 
     @property
     def kv_is_short(self) -> bool | None:
@@ -27,10 +29,22 @@ class Room:
         return self.kv_used >= AT_CAP * self.kv_total
 
     @property
+    def is_tight(self) -> bool:
+        """Whether what is free is less than a running request holds on average.
+
+        A queue's head whose need is not known is taken to be like those that run.
+        """
+        if not self.is_share or self.kv_used is None or not self.kv_total or not self.running:
+            return False
+        return self.kv_total - self.kv_used < self.kv_used / self.running
+
+    @property
     def is_at_cap(self) -> bool | None:
-        """Whether as many run as may."""
-        if self.cap is None or self.running is None:
+        """Whether as many run as may. No cap is below what ran at another time."""
+        if self.running is None:
             return None
+        if self.cap is None:
+            return False if self.seen is not None and self.running < self.seen else None
         return self.running >= self.cap
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -10,7 +11,7 @@ from stallscope.analyzers.load.engines import Moment, Values, clip, moments, que
 from stallscope.analyzers.load.prompt_rate import is_flat
 from stallscope.analyzers.load.queue_head import head_needs
 from stallscope.analyzers.load.queue_limits import Admission
-from stallscope.analyzers.load.room import Room
+from stallscope.analyzers.load.room import AT_CAP, Room
 from stallscope.analyzers.load.span import Span
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.spec import Subject
@@ -32,22 +33,46 @@ class _Reading:
     values: Values
     after: Values
     room: Room
+    room_after: Room
+
+    @property
+    def gives_way(self) -> bool:
+        """Whether running then falls and the queue grows, while the pool becomes full.
+
+        Slots became free and nobody was let in: it was not the sequence cap that held the queue.
+        """
+        falls = self.after["running"] < self.values["running"]
+        grows = queued(self.after) > queued(self.values)
+        return falls and grows and bool(self.room_after.kv_is_short)
 
 
 def _readings(
     found: Sequence[Moment], subject: Subject, needs: Sequence[int | None]
 ) -> Iterator[_Reading]:
+    most: dict[str, float] = {}
+    for moment in found:
+        for engine, values in moment.engines.items():
+            most[engine] = max(most.get(engine, 0.0), values["running"])
     for now, after, need in zip(found, found[1:], needs, strict=False):
         for engine, values in now.engines.items():
-            room = Room(
-                values["running"],
-                subject.max_num_seqs,
-                values.get("kv_used_bytes"),
-                values.get("kv_total_bytes"),
-                need,
-            )
+            room = _room(values, subject, need, most[engine])
             later = after.engines.get(engine, values)
-            yield _Reading(engine, now.start_ns, now.duration_ns, values, later, room)
+            left = _room(later, subject, None, most[engine])
+            yield _Reading(engine, now.start_ns, now.duration_ns, values, later, room, left)
+
+
+def _room(values: Values, subject: Subject, need: int | None, most: float) -> Room:
+    """Take KV use in bytes, or as a fraction where an engine tells no more.
+
+    A sample between two steps sees slots that the next one fills: the cap begins at AT_CAP of it.
+    """
+    used, total = values.get("kv_used_bytes"), values.get("kv_total_bytes")
+    is_share = (used is None or not total) and "kv_used_fraction" in values
+    if is_share:
+        used, total, need = values["kv_used_fraction"], 1.0, None
+    cap = subject.max_num_seqs
+    near = None if cap is None else math.ceil(AT_CAP * cap)
+    return Room(values["running"], near, used, total, need, most, is_share)
 
 
 def _engine(reading: _Reading) -> str:
@@ -93,7 +118,7 @@ def _own_limits(readings: Sequence[_Reading]) -> dict[int, str]:
 def _limit(reading: _Reading, is_stalled: bool, is_steady: bool) -> str:
     if reading.values.get("front_waiting", 0.0) > reading.values["waiting"]:
         return "front"
-    if reading.room.kv_is_short:
+    if reading.room.kv_is_short or reading.room.is_tight or reading.gives_way:
         return "kv"
     if reading.room.is_at_cap:
         return "seqs"

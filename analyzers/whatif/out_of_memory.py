@@ -47,9 +47,22 @@ _SMALLER_STEPS = Remedy(
     _CHECK,
     _EVIDENCE,
 )
+_LARGER_SHARE = Remedy(
+    "let the engine use more of the device: nothing was left for the KV cache",
+    {
+        "vllm": "--gpu-memory-utilization (higher) or --max-model-len (lower)",
+        "sglang": "--mem-fraction-static (higher)",
+    },
+    None,
+    _CHECK,
+    _EVIDENCE,
+)
 _BY_STAGE = {
+    "start": (_SMALLER_POOL,),
     "weights": (_SMALLER_WEIGHTS, _MORE_DEVICES),
     "kv": (_SMALLER_POOL, _SMALLER_WEIGHTS),
+    "kv_sizing": (_LARGER_SHARE, _SMALLER_WEIGHTS, _MORE_DEVICES),
+    "graphs": (_SMALLER_POOL, _SMALLER_STEPS),
 }
 
 
@@ -58,7 +71,12 @@ def remedies_after_refusal(stage: str | None) -> tuple[Remedy, ...]:
     return _BY_STAGE.get(stage or "", (_SMALLER_STEPS, _SMALLER_POOL))
 
 
-WONT_HELP_AFTER_REFUSAL = (
-    WontHelp("giving the KV cache more room", "memory ran out already; a larger pool takes more"),
-    WontHelp("raising the sequence cap", "more running requests need more memory"),
+_LARGER_POOL = WontHelp(
+    "giving the KV cache more room", "memory ran out already; a larger pool takes more"
 )
+_HIGHER_CAP = WontHelp("raising the sequence cap", "more running requests need more memory")
+
+
+def wont_help_after_refusal(stage: str | None) -> tuple[WontHelp, ...]:
+    """List what makes it worse; an engine that found no room for its cache was refused nothing."""
+    return (_HIGHER_CAP,) if stage == "kv_sizing" else (_LARGER_POOL, _HIGHER_CAP)

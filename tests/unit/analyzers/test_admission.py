@@ -244,7 +244,7 @@ def test_a_flat_prompt_rate_under_known_caps_is_the_prompts_themselves() -> None
     bursts = sampled(5, **{**STEADY, "input_tokens_total": (0, 400, 400, 400, 400)})
     assert bursts is not None
     assert bursts.shares == {"unknown": 1.0}
-    too_few = sampled(4, **{**STEADY, "input_tokens_total": (0, 100, 200, 300)})
+    too_few = sampled(3, **{**STEADY, "input_tokens_total": (0, 100, 200)})
     assert too_few is not None
     assert too_few.shares == {"unknown": 1.0}
 

@@ -33,6 +33,7 @@ def test_unequal_intervals_are_weighed_by_their_length() -> None:
 
 def test_too_little_to_tell() -> None:
     assert not is_flat([])
-    assert not is_flat([(S, 100.0)] * 3)
+    assert not is_flat([(S, 100.0)] * 2)
+    assert is_flat([(S, 100.0)] * 3)
     assert not is_flat([(S, 100.0)] * 3 + [(S, 0.0)])  # three jumps
     assert not is_flat([(S, 0.0)] * 20)

@@ -1,0 +1,1 @@
+"""Logs that inference servers write: vLLM, SGLang, TensorRT-LLM, llama.cpp."""

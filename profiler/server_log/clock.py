@@ -1,0 +1,77 @@
+"""The time of log lines: stamps without year or zone, made into one clock that never goes back."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+
+_S = 1_000_000_000
+_DAY = 86_400
+_SET_BACK_S = 600  # processes write late by seconds; a clock that goes back further was set back
+_NEW_YEAR_S = 180 * _DAY
+_TIME = r"(?P<h>\d\d):(?P<m>\d\d):(?P<s>\d\d)"
+# vLLM: "INFO 02-28 21:48:18 "; SGLang: "[2025-09-03 18:33:18 TP0]", its bracket lost where the line
+# was cut; TensorRT-LLM: "[04/28/2025-09:56:44]"; Triton: '"Timestamp":"12-18-2023 03:35:37"'.
+LEVEL = r"(?P<level>TRACE|DEBUG|INFO|WARNING|ERROR|CRITICAL)"
+_STAMPS = (
+    re.compile(rf"{LEVEL} (?P<month>\d\d)-(?P<day>\d\d) {_TIME}"),
+    re.compile(rf"(?P<year>\d{{4}})-(?P<month>\d\d)-(?P<day>\d\d)[ T]{_TIME}"),
+    re.compile(rf"\[(?P<month>\d\d)/(?P<day>\d\d)/(?P<year>\d{{4}})-{_TIME}\]"),
+    re.compile(rf'"Timestamp":"(?P<month>\d\d)-(?P<day>\d\d)-(?P<year>\d{{4}}) {_TIME}'),
+)
+_UNIX = re.compile(r"\btimestamp=(\d{9,10})\b")  # llama.cpp's server until 2024
+_WHERE = 400  # a stamp stands at the head of a line, behind the names of processes at most
+_NO_YEAR = 2001  # of stamps that state none; a leap day moves them to 2000
+
+
+def stamp_s(text: str) -> int | None:
+    """Return the seconds that a line's stamp names, on a calendar of its own; None without one."""
+    for pattern in _STAMPS:
+        found = pattern.search(text, 0, _WHERE)
+        if found is not None and (seconds := _seconds(found)) is not None:
+            return seconds
+    unix = _UNIX.search(text)
+    return int(unix.group(1)) if unix is not None else None
+
+
+def _seconds(found: re.Match[str]) -> int | None:
+    parts = found.groupdict()
+    month, day = int(parts["month"]), int(parts["day"])
+    year = int(parts["year"]) if parts.get("year") else _NO_YEAR
+    if parts.get("year") is None and (month, day) == (2, 29):
+        month, day = 3, 1
+    try:
+        at = datetime(year, month, day, int(parts["h"]), int(parts["m"]), int(parts["s"]))
+    except ValueError:
+        return None
+    return (at - datetime(1970, 1, 1)).days * _DAY + (at - datetime(1970, 1, 1)).seconds
+
+
+class LogClock:
+    """Nanoseconds since the first stamp, never falling.
+
+    A stamp half a year before the last one is of the next year. One that lies back by up to ten
+    minutes was written late, and holds the time where it is; further back the clock was set back or
+    another log was appended, and time goes on from where it was.
+    """
+
+    def __init__(self) -> None:
+        self._origin: int | None = None
+        self._shift = 0
+        self._reached = 0
+
+    def tell(self, stamp: int | None) -> int:
+        """Return the time of a line by its stamp; without one, that of the line before."""
+        if stamp is None:
+            return self._reached * _S
+        if self._origin is None:
+            self._origin = stamp
+        now = stamp - self._origin + self._shift
+        if now < self._reached - _NEW_YEAR_S:
+            self._shift += 365 * _DAY
+            now += 365 * _DAY
+        if now < self._reached - _SET_BACK_S:
+            self._shift += self._reached - now
+            now = self._reached
+        self._reached = max(self._reached, now)
+        return self._reached * _S

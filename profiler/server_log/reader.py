@@ -1,0 +1,153 @@
+"""Read an inference server's log as a capture."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from os import PathLike
+from pathlib import Path
+
+from stallscope.errors import InputError
+from stallscope.profiler.capture import Capture, EngineSample, Event, Source
+from stallscope.profiler.server_log import failures, llama_cpp, sglang, tensorrt, vllm
+from stallscope.profiler.server_log.facts import Facts, read_facts
+from stallscope.profiler.server_log.iterations import steps
+from stallscope.profiler.server_log.lines import Line, read_log
+from stallscope.profiler.server_log.preempted import inferred_preemption
+from stallscope.profiler.server_log.readings import periodic_samples
+from stallscope.profiler.server_log.sequence_cap import seen_cap
+from stallscope.profiler.spec import Subject
+
+ENGINES = {
+    "vllm": re.compile(
+        r"Avg (?:prompt|generation) throughput: |Running: \d+ reqs|vLLM API server|vllm: error: "
+        r"|Iteration\(\d+\): \d+ context|LLM engine \(v|\(APIServer pid="
+        r"|(?:INFO|WARNING|ERROR) \d\d-\d\d \d\d:\d\d:\d\d \[?\w{1,60}\.py:\d+\]"
+    ),
+    "sglang": re.compile(
+        r"(?:Prefill|Decode) batch[.,] ?#|new fill batch\. #seq|#running-req: \d|ServerArgs\("
+        r"|sglang\.launch_server"
+    ),
+    "tensorrt-llm": re.compile(
+        r"\[TRT-LLM\]|\[TensorRT-LLM\]|\"Active Request Count\":|\biter = \d+, global_rank"
+    ),
+    "llama.cpp": re.compile(r"\beval time\s*=\s*[\d.]+ ms /|llama_model_load"),
+}
+# What a line must hold to be kept, as plain text: far faster than the patterns themselves.
+_MARKS = (
+    *("Running: ", "Iteration(", "PreemptionMode", "#running", "#retracted", "iter = "),
+    *("Active Request Count", "eval time", "version", "Namespace(", "weights", "Initializing a"),
+    *("KV cache", "blocks: ", "concurrency for", "max_total_num_tokens", "max_num_", "fired up"),
+    *("vllm: error", "LLM engine (v", "ServerArgs("),
+    *("sglang.launch_server", "new fill batch", "batch, #", "batch. #"),
+    *failures.MARKS,
+)
+
+
+def has_log(lines: Sequence[str]) -> bool:
+    """Tell whether an inference server's log begins in these lines."""
+    return any(pattern.search(line) for line in lines for pattern in ENGINES.values())
+
+
+def read_server_log(path: str | PathLike[str]) -> Capture:
+    """Read a log of vLLM, SGLang, TensorRT-LLM or llama.cpp, whole or an excerpt.
+
+    Time starts at the first stamp and is whole seconds; lines of one second are spread over it.
+    Gauges and counters become engine samples (`kv_used_fraction` where no bytes are stated), passes
+    that were logged one by one steps; the subject holds what the log states. Raises InputError
+    where nothing of an engine's is found.
+    """
+    path = Path(path)
+    lines = read_log(path, _MARKS)
+    engine = _engine(lines)
+    if engine is None:
+        raise InputError(
+            f"{path} holds no line of an inference server's; give its log from the start"
+        )
+    facts = read_facts(lines)
+    samples = _without_dead_gauge(_samples(engine, lines))
+    passes = [*vllm.iterations(lines), *tensorrt.iterations(lines)]
+    cap, cap_notes = _cap(engine, lines, facts, samples)
+    timings, timed = llama_cpp.read_timings(lines)
+    samples += timed
+    events = [
+        *vllm.preemptions(lines),
+        *sglang.preemptions(lines),
+        *failures.failures(lines),
+        *_noted([*cap_notes, llama_cpp.sentence(timings), inferred_preemption(samples)]),
+    ]
+    return Capture(
+        subject=_subject(engine, facts, cap),
+        steps=steps(passes) if passes else (),
+        engine_samples=tuple(sorted(samples, key=lambda s: (s.t_ns, s.engine))),
+        events=tuple(sorted([*events, *_unstated(samples)], key=lambda e: e.t_ns)),
+        sources=(Source(0, f"{engine} log", str(path), "server's local time, in seconds", 0, 0),),
+        meta={"ended": {}, "server_log": {**facts.names, **facts.numbers}},
+    )
+
+
+def _engine(lines: Sequence[Line]) -> str | None:
+    """Name the engine whose lines are most."""
+    counts = {n: sum(p.search(x.text) is not None for x in lines) for n, p in ENGINES.items()}
+    best = max(counts, key=lambda name: counts[name])
+    return best if counts[best] else None
+
+
+def _samples(engine: str, lines: Sequence[Line]) -> list[EngineSample]:
+    if engine == "sglang":
+        return sglang.samples(sglang.batches(lines))
+    if engine == "tensorrt-llm":
+        return periodic_samples(list(tensorrt.readings(lines)), 1.0)
+    period_s = vllm.PERIOD_S["0" if vllm.is_version_0(lines) else "1"]
+    return periodic_samples(list(vllm.readings(lines)), period_s)
+
+
+def _without_dead_gauge(samples: list[EngineSample]) -> list[EngineSample]:
+    """Leave out KV use that reads zero throughout while requests ran and waited."""
+    busy = any(s.name == "waiting" and s.value for s in samples)
+    used = [s.value for s in samples if s.name == "kv_used_fraction"]
+    if not busy or any(used):
+        return samples
+    return [s for s in samples if s.name != "kv_used_fraction"]
+
+
+def _cap(
+    engine: str, lines: Sequence[Line], facts: Facts, samples: Sequence[EngineSample]
+) -> tuple[int | None, list[str]]:
+    stated = facts.whole("max_num_seqs") or tensorrt.sequence_cap(lines)
+    if stated is not None:
+        return stated, []
+    seen = seen_cap(samples, engine)
+    return (None, []) if seen is None else (seen.running, [seen.sentence])
+
+
+def _subject(engine: str, facts: Facts, cap: int | None) -> Subject:
+    chunked = {"True": True, "False": False}.get(facts.names.get("chunked_prefill", ""))
+    name = facts.names.get("model")
+    return Subject(
+        num_devices=facts.devices,
+        dtype=facts.dtype,
+        kv_dtype=facts.kv_dtype,
+        engine=engine,
+        workload=f"serving {name}" if name else None,
+        max_num_seqs=cap,
+        max_num_batched_tokens=facts.whole("max_num_batched_tokens"),
+        chunked_prefill=chunked,
+        kv_budget_bytes=facts.whole("kv_bytes"),
+        block_size=facts.whole("block_size"),
+    )
+
+
+def _noted(sentences: Sequence[str | None]) -> Iterator[Event]:
+    return (Event(0, "check", None, {"sentence": s}) for s in sentences if s)
+
+
+def _unstated(samples: Sequence[EngineSample]) -> Iterator[Event]:
+    names = {s.name for s in samples}
+    if "running" in names and "kv_used_fraction" not in names:
+        data = {
+            "what": "KV cache use",
+            "reason": "the log states none, or zero throughout while requests waited",
+            "how": "scrape the server's /metrics, or log with a version that prints it",
+        }
+        yield Event(0, "not_observable", None, data)

@@ -1,0 +1,56 @@
+"""The cap on running requests, where a log does not state it but shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from stallscope.profiler.capture import EngineSample
+
+VLLM_DEFAULTS = (128, 256, 1024)  # max_num_seqs by device and version, if nobody sets it
+_PINNED = 0.8  # of the moments with a queue at the very same number of running requests
+_LEAST_MOMENTS = 4
+_LEAST_RUNNING = 8  # fewer are held by much else
+_FULL = 0.95
+
+
+class Cap(NamedTuple):
+    """A cap, and the sentence that says how it was seen."""
+
+    running: int
+    sentence: str
+
+
+def seen_cap(samples: Sequence[EngineSample], engine: str) -> Cap | None:
+    """Return the number of running requests that was never passed while others waited.
+
+    It must be a default of vLLM's, or that of nearly every moment with a queue and free KV room.
+    """
+    moments = _moments(samples)
+    queued = [m for m in moments if m.get("waiting")]
+    most = max((m["running"] for m in moments), default=0.0)
+    at_most = [m for m in queued if m["running"] == most]
+    if not at_most or most < _LEAST_RUNNING:
+        return None
+    if engine == "vllm" and most in VLLM_DEFAULTS:
+        said = f"running stood at {most:.0f}, a default of vLLM's, while requests waited"
+        return Cap(int(most), f"The log does not state max_num_seqs; {said}, and was never higher.")
+    roomy = [m for m in queued if m.get("kv_used_fraction", 1.0) < _FULL]
+    pinned = [m for m in roomy if m["running"] == most]
+    if len(pinned) >= _LEAST_MOMENTS and len(pinned) >= _PINNED * len(queued):
+        said = f"running stood at {most:.0f} in {len(pinned)} of {len(queued)} lines with a queue"
+        return Cap(int(most), f"The log states no cap on running requests; {said}.")
+    return None
+
+
+def _moments(samples: Sequence[EngineSample]) -> list[dict[str, float]]:
+    found: dict[tuple[str, int], dict[str, float]] = {}
+    for sample in samples:
+        found.setdefault((sample.engine, sample.t_ns), {})[sample.name] = sample.value
+    moments = [m for m in found.values() if "running" in m and "waiting" in m]
+    is_repeated = len(moments) > 1 and _gauges(moments[-1]) == _gauges(moments[-2])
+    return moments[:-1] if is_repeated else moments  # a period's end repeats its line
+
+
+def _gauges(moment: dict[str, float]) -> dict[str, float]:
+    return {name: value for name, value in moment.items() if not name.endswith("_total")}

@@ -1,0 +1,132 @@
+"""SGLang's lines for prefill batches (each one) and decode batches (one in forty).
+
+Written by the scheduler's metrics mixin: "Prefill batch. #new-seq: …" before version 0.5.4,
+"Prefill batch, …" since; "new fill batch. #seq: …" in version 0.1. Hybrid models name the use of
+each of their pools.
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from stallscope.profiler.capture import EngineSample, Event
+from stallscope.profiler.server_log.lines import Line
+from stallscope.profiler.server_log.readings import spread
+
+_S = 1_000_000_000
+_N = r"(\d{1,12}(?:\.\d{1,6})?)"
+_RUNNING = re.compile(rf"#running[-_]req: {_N}")
+_QUEUE = re.compile(rf"#(?:queue-req|remaining_req): {_N}")
+_USAGE = re.compile(rf"\b(?:token|mamba) usage: {_N}")
+_NEW_SEQ = re.compile(rf"#(?:new-seq|seq): {_N}")
+_NEW_TOKEN = re.compile(rf"#new[-_]token: {_N}")
+_RATE = re.compile(rf"gen throughput \(token/s\): {_N}")
+_RANK = re.compile(r"\b(?:DP(?P<dp>\d{1,4}))?[ _]?(?:TP(?P<tp>\d{1,4}))?\]")
+_READY = "The server is fired up"
+_RETRACTED = re.compile(r"#retracted_reqs: (\d{1,9})")
+_DECODE_GAP_S = 5.0  # between decode lines, where there are none to tell
+
+
+class Batch(NamedTuple):
+    """One line: gauges once the batch runs; `tokens` prefilled, or None for a decode line."""
+
+    t_ns: int
+    engine: str
+    waiting: float
+    running: float
+    was_running: float
+    kv_used: float | None
+    tokens: float | None
+    output_rate: float | None
+
+
+def batches(lines: Sequence[Line]) -> list[Batch]:
+    """Return the batches of each data-parallel rank; those of the server's own warm-up left out."""
+    found: list[Batch] = []
+    for line in lines:
+        if _READY in line.text:
+            found.clear()
+        batch = _batch(line)
+        if batch is not None:
+            found.append(batch)
+    return found
+
+
+def _batch(line: Line) -> Batch | None:
+    running, queue = _number(_RUNNING, line), _number(_QUEUE, line)
+    rank = _RANK.search(line.text, 0, 60)
+    if running is None or queue is None or (rank and (rank.group("tp") or "0") != "0"):
+        return None
+    new, tokens = _number(_NEW_SEQ, line), _number(_NEW_TOKEN, line)
+    is_prefill = new is not None and tokens is not None
+    used = [float(x) for x in _USAGE.findall(line.text)]
+    return Batch(
+        line.t_ns,
+        (rank and rank.group("dp")) or "0",
+        queue,
+        running + ((new or 0.0) if is_prefill else 0.0),
+        running,
+        max(used) if used and max(used) <= 1 else None,
+        tokens if is_prefill else None,
+        _number(_RATE, line),
+    )
+
+
+def samples(found: Sequence[Batch]) -> list[EngineSample]:
+    """Return waiting, running and KV use by batch, and counters of tokens.
+
+    A pool counts as used as the fullest one is. Nothing is logged while nothing runs: where a
+    prompt then finds nobody running, the engine was empty since the next decode line was due.
+    """
+    engines = sorted({b.engine for b in found})
+    return [s for e in engines for s in _samples([b for b in found if b.engine == e])]
+
+
+def _samples(rows: Sequence[Batch]) -> Iterator[EngineSample]:
+    times = spread([b.t_ns for b in rows])
+    due_ns = _decode_gap(rows)
+    taken, made, decoded_ns, before_ns = 0.0, 0.0, None, None
+    for batch, t_ns in zip(rows, times, strict=True):
+        if batch.tokens is not None and before_ns is not None and not batch.was_running:
+            idle_ns = before_ns + due_ns
+            if idle_ns < t_ns:
+                yield EngineSample(idle_ns, batch.engine, "waiting", 0.0)
+                yield EngineSample(idle_ns, batch.engine, "running", 0.0)
+        if batch.tokens is None:
+            if decoded_ns is not None:
+                made += (batch.output_rate or 0.0) * (t_ns - decoded_ns) / _S
+            decoded_ns = t_ns
+        taken += batch.tokens or 0.0
+        named = {
+            "waiting": batch.waiting,
+            "running": batch.running,
+            "kv_used_fraction": batch.kv_used,
+            "input_tokens_total": taken,
+            "output_tokens_total": made,
+        }
+        for name, value in named.items():
+            if value is not None:
+                yield EngineSample(t_ns, batch.engine, name, value)
+        before_ns = t_ns
+
+
+def _decode_gap(rows: Sequence[Batch]) -> int:
+    gaps = [b.t_ns - a.t_ns for a, b in pairwise(rows) if a.tokens is None and b.tokens is None]
+    return max(_S, round(statistics.median(gaps))) if gaps else round(_DECODE_GAP_S * _S)
+
+
+def preemptions(lines: Sequence[Line]) -> Iterator[Event]:
+    """Yield retractions: SGLang's word for running requests put back for want of KV room."""
+    for line in lines:
+        found = _RETRACTED.search(line.text)
+        if found is not None and int(found.group(1)):
+            yield Event(line.t_ns, "preempt", None, {"engine": "0", "count": int(found.group(1))})
+
+
+def _number(pattern: re.Pattern[str], line: Line) -> float | None:
+    found = pattern.search(line.text)
+    return float(found.group(1)) if found is not None else None

@@ -1,0 +1,96 @@
+"""vLLM's periodic and per-iteration lines, of version 0 and V1.
+
+Periodic: vllm/engine/metrics.py (version 0: Running, Swapped, Pending; every 5 s) and
+vllm/v1/metrics/loggers.py (Running, Waiting; every 10 s, none while nothing happens). Per
+iteration: with --enable-logging-iteration-details.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from stallscope.profiler.capture import Event
+from stallscope.profiler.server_log.iterations import Iteration
+from stallscope.profiler.server_log.lines import Line
+from stallscope.profiler.server_log.readings import Reading
+
+_N = r"(\d{1,12}(?:\.\d{1,6})?)"
+_ENGINE = re.compile(r"\bEngine (\d{1,6}):")
+_RUNNING = re.compile(rf"\bRunning: {_N} reqs")
+_WAITING = re.compile(rf"\b(?:Waiting|Pending): {_N} reqs")
+_SWAPPED = re.compile(rf"\bSwapped: {_N} reqs")
+_PROMPT = re.compile(rf"Avg prompt throughput: {_N} tokens/s")
+_OUTPUT = re.compile(rf"Avg generation throughput: {_N} tokens/s")
+_KV = re.compile(rf"\b\w{{2,8}} KV cache usage: {_N}%")
+_HITS = re.compile(rf"(?<!External )Prefix cache hit rate: (?:GPU: )?{_N}%")
+_EXTERNAL = re.compile(rf"External prefix cache hit rate: {_N}%")
+_ITERATION = re.compile(
+    rf"Iteration\((\d{{1,12}})\): {_N} context requests, {_N} context tokens, "
+    rf"{_N} generation requests, {_N} generation tokens, iteration elapsed time: {_N} ms"
+)
+_PREEMPTED = re.compile(r"is preempted by PreemptionMode\.(\w+) mode|preempted by \w+ mode")
+_CUMULATIVE = re.compile(r"total_num_cumulative_preemption=(\d{1,12})")
+PERIOD_S = {"0": 5.0, "1": 10.0}
+
+
+def readings(lines: Sequence[Line]) -> Iterator[Reading]:
+    """Yield the periodic lines' gauges and rates; swapped-out requests wait."""
+    for line in lines:
+        running, waiting = _number(_RUNNING, line), _number(_WAITING, line)
+        if running is None or waiting is None:
+            continue
+        used, engine = _number(_KV, line), _ENGINE.search(line.text)
+        yield Reading(
+            line.t_ns,
+            str(int(engine.group(1))) if engine else "0",
+            waiting + (_number(_SWAPPED, line) or 0.0),
+            running,
+            used / 100 if used is not None and used <= 100 else None,
+            _number(_PROMPT, line),
+            _number(_OUTPUT, line),
+            _percent(_number(_HITS, line)),
+            _percent(_number(_EXTERNAL, line)),
+        )
+
+
+def is_version_0(lines: Sequence[Line]) -> bool:
+    """Tell version 0's lines, which come every five seconds, from V1's."""
+    return any("Pending: " in line.text for line in lines)
+
+
+def iterations(lines: Sequence[Line]) -> Iterator[Iteration]:
+    """Yield the passes that were logged one by one."""
+    for line in lines:
+        found = _ITERATION.search(line.text)
+        if found is None:
+            continue
+        engine = _ENGINE.search(line.text)
+        contexts, tokens, decodes, _, elapsed_ms = (float(x) for x in found.groups()[1:])
+        yield Iteration(
+            line.t_ns,
+            int(engine.group(1)) if engine else 0,
+            round(elapsed_ms * 1e6),
+            int(contexts),
+            int(tokens),
+            int(decodes),
+        )
+
+
+def preemptions(lines: Sequence[Line]) -> Iterator[Event]:
+    """Yield version 0's warnings of preemption; it writes one in fifty, with the sum so far."""
+    for line in lines:
+        if _PREEMPTED.search(line.text) is None:
+            continue
+        total = _CUMULATIVE.search(line.text)
+        data = {"total": int(total.group(1))} if total else {}
+        yield Event(line.t_ns, "preempt", None, {"engine": "0", **data})
+
+
+def _number(pattern: re.Pattern[str], line: Line) -> float | None:
+    found = pattern.search(line.text)
+    return float(found.group(1)) if found is not None else None
+
+
+def _percent(value: float | None) -> float | None:
+    return None if value is None else value / 100

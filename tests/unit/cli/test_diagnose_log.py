@@ -1,0 +1,85 @@
+"""A server's log on the command line: from a file, pasted, and with what its owner knows."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stallscope.app import call
+
+LINE = (
+    "(APIServer pid=1) INFO 02-03 10:0{minute}:00 [loggers.py:259] Engine 000: "
+    "Avg prompt throughput: 0.0 tokens/s, Avg generation throughput: {made} tokens/s, Running: "
+    "{running} reqs, Waiting: {waiting} reqs, GPU KV cache usage: {used}%, Prefix cache hit rate: "
+    "0.0%\n"
+)
+QUEUE = "".join(
+    LINE.format(minute=i, made=900, running=64, waiting=30, used=used)
+    for i, used in enumerate((99.1, 99.5, 99.8))
+)
+# Llama-3-8B reads 15.0 GB of bf16 weights in a step (8.03e9 parameters less the embedding of
+# 0.53e9, 2 bytes each). Of an A100's 2.04 TB/s at 90 steps a second that is 1.35 / 2.04 = 66 %.
+DECODE = "".join(LINE.format(minute=i, made=90, running=1, waiting=0, used=1.0) for i in range(3))
+
+
+def verdict(folder: Path, text: str, *options: str) -> dict[str, Any]:
+    log, report = folder / "server.log", folder / "report.json"
+    log.write_text(text)
+    assert call(["diagnose", str(log), *options, "-o", str(report), "--force"]) == 0
+    found: dict[str, Any] = json.loads(report.read_text())
+    return found
+
+
+def test_a_pasted_log() -> None:
+    command = [sys.executable, "-m", "stallscope", "diagnose", "-", "--format", "json"]
+    done = subprocess.run(command, input=QUEUE.encode(), capture_output=True, timeout=60)
+    found = json.loads(done.stdout)
+    assert found["verdict"]["class"] == "capacity"
+    assert found["capture"]["sources"] == [{"kind": "vllm log", "path": "-"}]
+    assert found["subject"]["engine"] == "vllm"
+
+
+def test_with_model_and_device_decode_is_bound_by_its_weights(tmp_path: Path) -> None:
+    known = ("--model", "llama-3-8b", "--gpu", "a100-sxm4-80gb", "--dtype", "bf16")
+    found = verdict(tmp_path, DECODE, *known)["verdict"]
+    assert found["class"] == "bandwidth"
+    assert "takes 66 % of memory bandwidth" in found["sentence"]
+    assert verdict(tmp_path, DECODE)["verdict"]["class"] == "undetermined"
+
+
+@pytest.mark.parametrize(
+    ("given", "link", "knows_speed"),
+    [("nvlink", "nvlink", True), ("ethernet", "ethernet", False), (None, "nvlink", True)],
+)
+def test_what_joins_the_devices(given: str | None, link: str, knows_speed: bool) -> None:
+    from stallscope.named_specs import named_device
+
+    device = named_device("a100-sxm4-80gb", None, given)
+    assert device is not None
+    assert (device.link or "").startswith(link)
+    assert (device.link_bytes_per_s is not None) is knows_speed
+
+
+def test_a_link_without_a_device_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "server.log"
+    log.write_text(QUEUE)
+    assert call(["diagnose", str(log), "--link", "pcie"]) == 2
+    assert capsys.readouterr().err == "stallscope: --link joins devices; name them with --gpu\n"
+
+
+def test_a_model_that_is_not_modelled_does_not_keep_the_log_from_being_judged(
+    tmp_path: Path,
+) -> None:
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"model_type": "gpt_oss", "num_local_experts": 128}))
+    found = verdict(tmp_path, QUEUE, "--model", str(config))
+    assert found["verdict"]["class"] == "capacity"
+    (tmp_path / "config.json").write_text("{")
+    assert call(["diagnose", str(tmp_path / "server.log"), "--model", str(config)]) == 1

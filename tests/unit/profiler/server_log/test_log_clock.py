@@ -1,0 +1,64 @@
+"""Stamps without year and zone on a clock that never goes back."""
+
+from __future__ import annotations
+
+import pytest
+
+from stallscope.profiler.server_log.clock import LogClock, stamp_s
+from stallscope.profiler.server_log.readings import spread
+
+S = 1_000_000_000
+
+
+def seconds(*stamps: str) -> list[float]:
+    clock = LogClock()
+    return [clock.tell(stamp_s(text)) / S for text in stamps]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("INFO 02-03 23:59:50 [x.py:1] a", "INFO 02-04 00:00:05 [x.py:1] b"),
+        ("(APIServer pid=1) INFO 12-31 23:59:50 [x.py:1]", "ERROR 01-01 00:00:05 [x.py:1]"),
+        ("INFO 02-28 23:59:50 [x.py:1] a", "INFO 03-01 00:00:05 [x.py:1] b"),
+        ("[2025-12-31 23:59:50 TP0] a", "[2026-01-01 00:00:05 TP0] b"),
+        ("[12/31/2025-23:59:50] [TRT-LLM] [I]", "[01/01/2026-00:00:05] [TRT-LLM] [I]"),
+        ("x timestamp=1723569622 id=0", "y timestamp=1723569637 id=0"),
+        ('{"Timestamp":"12-18-2023 03:35:37"}', '{"Timestamp":"12-18-2023 03:35:52"}'),
+    ],
+)
+def test_fifteen_seconds_over_midnight_and_new_year(first: str, second: str) -> None:
+    assert seconds(first, second) == [0, 15]
+
+
+def test_a_line_without_a_stamp_keeps_its_place() -> None:
+    assert seconds("INFO 02-03 10:00:00 a", "Traceback", "INFO 02-03 10:00:09 b", "end") == [
+        0,
+        0,
+        9,
+        9,
+    ]
+
+
+def test_a_process_that_writes_late_holds_the_time() -> None:
+    times = ("INFO 02-03 10:00:00 a", "INFO 02-03 10:00:09 b", "INFO 02-03 10:00:04 c")
+    assert seconds(*times, "INFO 02-03 10:00:10 d") == [0, 9, 9, 10]
+
+
+def test_a_clock_set_back_an_hour_goes_on() -> None:
+    times = ("INFO 10-26 02:59:50 a", "INFO 10-26 03:00:00 b", "INFO 10-26 02:00:00 c")
+    assert seconds(*times, "INFO 10-26 02:00:07 d") == [0, 10, 10, 17]
+
+
+def test_days_that_are_none_are_no_stamps() -> None:
+    assert stamp_s("INFO 13-41 10:00:00 a") is None
+    assert stamp_s("nothing here") is None
+    assert stamp_s("INFO 02-29 10:00:00 a") == stamp_s("INFO 03-01 10:00:00 a")
+
+
+def test_lines_of_one_second_are_spread_over_it() -> None:
+    assert spread([0, 0, 3 * S]) == [0, S // 2, 3 * S]
+    # A first second that is cut keeps the pace of the next, at its end; a last one at its start.
+    times = [0, S, S, S, S, 2 * S, 2 * S]
+    assert [t / S for t in spread(times)] == [0, 1, 1.25, 1.5, 1.75, 2, 2.25]
+    assert [t / S for t in spread([0, 0, S, S, S, S])] == [0.5, 0.75, 1, 1.25, 1.5, 1.75]

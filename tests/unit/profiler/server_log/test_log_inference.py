@@ -1,0 +1,67 @@
+"""What a log shows without stating it: the sequence cap, and preemption."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from log_files import periodic, read
+
+
+def log(*rows: tuple[int, int, float], prompts: float = 0.0) -> str:
+    lines = (
+        periodic(f"02-03 10:{i // 6:02}:{i % 6 * 10:02}", *row).replace(
+            "50.0 tokens", f"{prompts} tokens"
+        )
+        for i, row in enumerate(rows)
+    )
+    return "".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("rows", "cap"),
+    [
+        (((256, 240, 41.0), (250, 180, 37.0)), 256),  # vLLM's default, never passed
+        (((256, 240, 41.0), (257, 180, 37.0)), None),
+        (((256, 0, 41.0), (255, 9, 37.0)), None),  # nobody waited at it
+        (((64, 9, 41.0),) * 4, 64),  # pinned in every line
+        (((64, 9, 41.0),) * 3, None),
+        (((64, 9, 97.0),) * 6, None),  # KV is full instead
+        (((4, 9, 41.0),) * 6, None),  # so few are held by much else
+        ((*((64, 9, 41.0),) * 5, *((60, 9, 41.0),) * 2), None),  # 5 of 7 lines
+    ],
+)
+def test_the_cap(rows: tuple[tuple[int, int, float], ...], cap: int | None, tmp_path: Path) -> None:
+    capture = read(tmp_path, log(*rows))
+    assert capture.subject.max_num_seqs == cap
+    said = [e.data["sentence"] for e in capture.events if e.kind == "check"]
+    assert any(f"stood at {cap}" in s for s in said) is (cap is not None)
+
+
+FALLS = ((64, 0, 97.0), (60, 4, 99.0), (55, 9, 99.5), (46, 18, 100.0))
+
+
+def sentences(folder: Path, text: str) -> list[str]:
+    return [e.data["sentence"] for e in read(folder, text).events if e.kind == "check"]
+
+
+def test_preemption_by_the_gauges_alone(tmp_path: Path) -> None:
+    assert sentences(tmp_path, log(*FALLS)) == [
+        "Running requests were preempted, by the gauges: with the KV pool full, running fell from "
+        "64 to 46, waiting rose from 0 to 18, and no prompt was taken in."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "prompts"),
+    [
+        (FALLS[:2], 0.0),  # one end and one arrival look alike
+        (FALLS, 90.0),  # prompts came in: these are turnover
+        (tuple((r, w, k - 20) for r, w, k in FALLS), 0.0),  # room is left
+        (tuple((r, w * 3, k) for r, w, k in FALLS), 0.0),  # more came than went back
+    ],
+)
+def test_no_preemption_where_something_else_explains_it(
+    rows: tuple[tuple[int, int, float], ...], prompts: float, tmp_path: Path
+) -> None:
+    assert sentences(tmp_path, log(*rows, prompts=prompts)) == []
