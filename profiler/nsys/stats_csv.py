@@ -16,7 +16,10 @@ from stallscope.profiler.trace.marks import step_mark
 _DEVICE = "all devices"  # the summaries add them up
 _OTHER = "other"
 _MOST_CALLS = 20
-_AGAIN = "nsys stats --report cuda_gpu_kern_sum --format csv REPORT.nsys-rep"
+_AGAIN = (
+    "nsys stats --report cuda_gpu_kern_sum --format csv REPORT.nsys-rep "
+    "(nsys until 2022 calls it gpukernsum)"
+)
 _TIMELINE = "give the report itself, or its export: nsys export --type sqlite REPORT.nsys-rep"
 # A kernel launched inside nested ranges counts in each of them.
 _TWICE = 1.01
