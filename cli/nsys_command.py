@@ -98,6 +98,7 @@ def nsys(
     from stallscope.profiler.doctor.surroundings import Surroundings
     from stallscope.profiler.nsys.installed import find_nsys
     from stallscope.profiler.wrap.command import Recording
+    from stallscope.profiler.wrap.ended import with_end
 
     place = Surroundings()
     tool = find_nsys(place)
@@ -117,7 +118,8 @@ def nsys(
     with traced_folder(keep) as folder:
         code = trace(place, tool, recording, folder, command)
         try:
-            traced = read_left(place, tool, folder, keep)
+            left = read_left(place, tool, folder, keep)
+            traced = with_end(left, code, duration_s=duration)
             keep_capture(capture, traced, force=force)
             known = {name: value for name, value in facts.items() if value is not None}
             deliver(judge_capture(traced, thresholds=limits, goal=goal, facts=known), destination)
