@@ -14,6 +14,7 @@ from typing import Any
 
 from stallscope.errors import InputError
 from stallscope.profiler.nsys.page_file import PageFile, open_pages
+from stallscope.profiler.nsys.unmerged import check_merged
 
 _KEYS_AT_ONCE = 500  # below SQLite's limit on parameters of one statement
 
@@ -67,7 +68,10 @@ class Database:
 
 @contextmanager
 def open_database(path: Path) -> Iterator[Database]:
-    """Open an export. InputError, one line, where the file is cut, damaged or no database."""
+    """Open an export. InputError, one line, where the file is cut, damaged or no database, or
+    where a file beside it holds a part of it.
+    """
+    check_merged(path)
     with open_pages(path) as pages:
         uri = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
         try:

@@ -137,6 +137,35 @@ def test_a_view_and_a_computed_column_are_not_run(tmp_path: Path) -> None:
     assert len(trace.copies) == 0
 
 
+def test_rows_in_a_write_ahead_log_are_not_lost_in_silence(tmp_path: Path) -> None:
+    """Two kernels are in the file, a third only in the log: refused, until the log is merged."""
+    path = export(tmp_path / "x.sqlite", 2)
+    with closing(sqlite3.connect(path)) as writer:
+        assert writer.execute("PRAGMA journal_mode=WAL").fetchone() == ("wal",)
+        writer.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL SELECT * FROM "
+                       "CUPTI_ACTIVITY_KIND_KERNEL LIMIT 1")  # fmt: skip
+        writer.commit()
+        line = refusal(path)
+        assert "rows are still in x.sqlite-wal" in line
+        assert f"sqlite3 {path} 'PRAGMA wal_checkpoint(TRUNCATE)'" in line
+        writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        assert len(read_nsys_sqlite(path).kernels) == 3
+    assert len(read_nsys_sqlite(path).kernels) == 3
+
+
+def test_a_change_that_was_broken_off_is_refused(tmp_path: Path) -> None:
+    """A writer that is killed in a large change leaves half of it in the file."""
+    path = export(tmp_path / "x.sqlite", 3_000)
+    before = path.read_bytes()
+    with closing(sqlite3.connect(path)) as writer:
+        writer.execute("PRAGMA cache_size=1")
+        writer.execute("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET end = start + 99")
+        assert path.read_bytes() != before
+        assert "x.sqlite-journal is left" in refusal(path)
+        writer.rollback()
+    assert len(read_nsys_sqlite(path).kernels) == 3_000
+
+
 def test_the_files_folder_is_left_as_it_was(tmp_path: Path) -> None:
     path = export(tmp_path / "x.sqlite", 10)
     before = path.read_bytes()
