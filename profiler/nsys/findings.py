@@ -27,13 +27,7 @@ def findings(
 ) -> Iterator[Finding]:
     """Yield what is wrong with the file. `damaged` rows of devices and calls were left out."""
     yield from _kernels(database, kernels)
-    if nvtx.domains and not any(len(r) for r in (nvtx.marks, nvtx.operators)):
-        yield Finding(
-            "nvtx_lost",
-            "The program set up NVTX domains, but no range of it arrived: older nsys (2022.4 is "
-            "known for it) loses the ranges of the Python package nvtx from version 0.2.12 on",
-            "Trace again with a newer nsys or with: pip install 'nvtx<0.2.12'.",
-        )
+    yield from _ranges(nvtx)
     yield from _diagnostics(database)
     if damaged:
         rows = "1 row was" if damaged == 1 else f"{damaged:,} rows were"
@@ -41,6 +35,26 @@ def findings(
             "damaged_rows",
             f"{rows} left out: without a start or an end, or ending before the start",
         )
+
+
+def _ranges(nvtx: Nvtx) -> Iterator[Finding]:
+    left_out = nvtx.still_open + nvtx.damaged
+    if nvtx.domains and not left_out and not any(len(r) for r in (nvtx.marks, nvtx.operators)):
+        yield Finding(
+            "nvtx_lost",
+            "The program set up NVTX domains, but no range of it arrived: older nsys (2022.4 is "
+            "known for it) loses the ranges of the Python package nvtx from version 0.2.12 on",
+            "Trace again with a newer nsys or with: pip install 'nvtx<0.2.12'.",
+        )
+    if nvtx.still_open:
+        ranges = "1 range was" if nvtx.still_open == 1 else f"{nvtx.still_open:,} ranges were"
+        yield Finding(
+            "open_ranges",
+            f"{ranges} still open when the trace ended, and left out: their length is not known",
+        )
+    if nvtx.damaged:
+        ranges = "1 range was" if nvtx.damaged == 1 else f"{nvtx.damaged:,} ranges were"
+        yield Finding("damaged_ranges", f"{ranges} left out: ending before the start")
 
 
 def _kernels(database: Database, kernels: KernelRows) -> Iterator[Finding]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from stallscope.errors import InputError
 from stallscope.profiler.nsys.database import Database
+from stallscope.profiler.nsys.open_ranges import without_open
 from stallscope.profiler.nsys.texts import Texts
 from stallscope.profiler.nsys.threads import Threads, process_of
 from stallscope.profiler.trace.timeline import UNKNOWN, Ranges
@@ -72,23 +73,27 @@ class _Rows:
 @dataclass(frozen=True, slots=True)
 class Nvtx:
     """What was read, and counts of what is no range: instants, domains that the program set up,
-    ranges that have no end or end before they start."""
+    ranges that were still open when the trace ended, and ranges that end before they start."""
 
     marks: Ranges
     operators: Ranges
     waits: Ranges
     instants: int
     domains: int
-    unfinished: int
+    still_open: int
+    damaged: int
 
 
-def read_nvtx(database: Database, threads: Threads, texts: Texts) -> Nvtx:
+def read_nvtx(
+    database: Database, threads: Threads, texts: Texts, window_end_ns: int | None = None
+) -> Nvtx:
     """Read the ranges. An operator's payload is its op_id; a range's is its own integer.
 
+    `window_end_ns` is when recording stopped: ranges that end then were never closed.
     Raises InputError where a time is no whole number.
     """
     marks, operators, waits = _Rows(), _Rows(), _Rows()
-    instants = domains = unfinished = 0
+    instants = domains = endless = damaged = 0
     gil, strings = _gil_domains(database), _strings(database)
     kept: dict[bytes | int, tuple[_Rows, int, int | None]] = {}
     for start, end, kind, tid, domain, raw, key, payload in _events(database):
@@ -102,7 +107,8 @@ def read_nvtx(database: Database, threads: Threads, texts: Texts) -> Nvtx:
                 f"{database.path}: {NVTX} holds a time that is no whole number; export again"
             )
         if end is None or end < start:
-            unfinished += 1
+            endless += end is None
+            damaged += end is not None
             continue
         known = key if raw is None else raw
         if gil and _in(gil, tid, domain):
@@ -118,8 +124,12 @@ def read_nvtx(database: Database, threads: Threads, texts: Texts) -> Nvtx:
             if name is None:  # an operator's text is of one range, and not worth keeping
                 kept[known] = rows, place, own
         rows.add(start, end, threads.place(tid), place, _whole(payload) if own is None else own)
+    closed_marks, closed_operators, still_open = without_open(
+        marks.columns(), operators.columns(), window_end_ns
+    )
+    still_open += endless
     return Nvtx(
-        marks.columns(), operators.columns(), waits.columns(), instants, domains, unfinished
+        closed_marks, closed_operators, waits.columns(), instants, domains, still_open, damaged
     )
 
 

@@ -54,7 +54,8 @@ def _trace(database: Database) -> Trace:
     launches = read_calls(database, threads)
     kernels = read_kernels(database, launches, devices)
     copies, damaged_copies = read_copies(database, launches, devices)
-    nvtx = read_nvtx(database, threads, texts)
+    window_end_ns = None if session.window_ns is None else session.window_ns[1]
+    nvtx = read_nvtx(database, threads, texts, window_end_ns)
     waits = joined(nvtx.waits, read_os_calls(database, threads, texts))
     series = read_gpu_metrics(database, devices)
     damaged = launches.damaged + kernels.damaged + damaged_copies

@@ -201,7 +201,8 @@ def test_the_device_is_described(tmp_path: Path, generation: str) -> None:
     assert trace.tool == f"NVIDIA Nsight Systems {generation}.3"
     assert trace.kind == "nsys"
     assert trace.traces_kernels
-    assert trace.findings == ()
+    assert [finding.what for finding in trace.findings] == ["open_ranges"]
+    assert trace.findings[0].reason.startswith("1 range was still open when the trace ended")
 
 
 def test_processes_number_their_devices_themselves(tmp_path: Path) -> None:
