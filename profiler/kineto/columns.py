@@ -70,7 +70,7 @@ class Times:
 
     def add(self, rows: Sequence[Event]) -> None:
         start_ns = nanoseconds(np.array([e.ts for e in rows], dtype=np.float64))
-        lengths = np.clip([e.dur or 0.0 for e in rows], 0.0, _MOST_US)
+        lengths = np.minimum([e.dur or 0.0 for e in rows], _MOST_US)
         self.start.parts.append(start_ns)
         self.end.parts.append(start_ns + np.rint(lengths * 1e3).astype(np.int64))
 

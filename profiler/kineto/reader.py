@@ -14,6 +14,7 @@ from stallscope.profiler.kineto.header import devices_of, facts_of, rank_of, too
 from stallscope.profiler.kineto.pieces import NoTrace, Surroundings, events_of
 from stallscope.profiler.kineto.rows import Rows, add
 from stallscope.profiler.kineto.tables import Tables, tables_of
+from stallscope.profiler.trace.far_times import DAY_NS, far_finding, lost_kernels
 from stallscope.profiler.trace.intervals import union
 from stallscope.profiler.trace.timeline import Finding, Ranges, Trace, empty
 
@@ -37,6 +38,10 @@ def read_kineto(path: str | PathLike[str]) -> Trace:
         raise InputError(
             f"{path} {error}; give a trace exported by torch.profiler (.json or .json.gz)"
         ) from None
+    if not rows.count and rows.lost:
+        raise InputError(
+            f"{path} holds no event whose times can be read; record and export the trace again"
+        )
     if not rows.count:
         raise InputError(f"{path} holds no trace events; record and export the trace again")
     return _trace(path, rows, around)
@@ -65,7 +70,7 @@ def _trace(path: Path, rows: Rows, around: Surroundings) -> Trace:
         window_ns=_window(rows),
         unix_ns=unix_of(header, first_ns),
         traces_kernels=_traces_kernels(tables, has_range_profiler),
-        findings=tuple(_findings(rows, around, first_ns, last_ns)),
+        findings=(*_findings(rows, around, first_ns, last_ns), *far_finding(tables.near)),
         facts=_facts(rows, header, last_ns),
     )
 
@@ -103,7 +108,9 @@ def _span(tables: Tables) -> tuple[int | None, int | None]:
 
 def _window(rows: Rows) -> tuple[int, int] | None:
     start_ns, end_ns = rows.windows.start.whole(), rows.windows.end.whole()
-    return (int(start_ns.min()), int(end_ns.max())) if len(start_ns) else None
+    if not len(start_ns) or end_ns.max() - start_ns.min() > DAY_NS:
+        return None
+    return int(start_ns.min()), int(end_ns.max())
 
 
 def _facts(rows: Rows, header: dict[str, Any], last_ns: int | None) -> dict[str, Any]:
@@ -137,14 +144,13 @@ def _findings(
         if first_ns is not None and last_ns is not None:
             reason += f", which span {(last_ns - first_ns) / 1e9:.3f} s"
         findings.append(Finding("cut", reason, _ADVICE))
-    if around.unreadable:
-        findings.append(
-            Finding(
-                "unreadable",
-                f"Left out as damaged: {around.unreadable:,} of the file's events",
-                _ADVICE,
-            )
-        )
+    unreadable = around.unreadable + sum(rows.lost.values())
+    if unreadable:
+        reason = f"Left out as damaged: {unreadable:,} of the file's events"
+        lost = rows.lost.get("kernel", 0)
+        if lost:
+            reason += f": {lost_kernels(lost, lost + rows.counts.get('kernel', 0))}"
+        findings.append(Finding("unreadable", reason, _ADVICE))
     if rows.counts.get("cuda_profiler_range"):
         findings.append(
             Finding(

@@ -59,6 +59,7 @@ class Rows:
     thread_names: dict[tuple[object, object], str] = field(default_factory=dict)
     process_names: dict[object, str] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=lambda: defaultdict(int))  # by category
+    lost: dict[str, int] = field(default_factory=lambda: defaultdict(int))  # without sound times
     has_fractions: bool = False
 
     @property
@@ -76,10 +77,11 @@ def add(events: Sequence[Event], rows: Rows) -> None:
         elif event.ph == "M":
             _add_name(event, rows)
     for name, group in groups.items():
-        if None in [event.ts for event in group]:
-            group = [event for event in group if event.ts is not None]
-        if group:
-            _add_group(category(name), group, rows)
+        timed = [e for e in group if e.ts is not None and e.dur is not None and e.dur >= 0.0]
+        if len(timed) < len(group):
+            rows.lost[category(name)] += len(group) - len(timed)
+        if timed:
+            _add_group(category(name), timed, rows)
 
 
 def _add_group(name: str, group: list[Event], rows: Rows) -> None:

@@ -10,6 +10,7 @@ from stallscope.profiler.kineto.columns import Index
 from stallscope.profiler.kineto.launches import Launches, launches_of
 from stallscope.profiler.kineto.names import call_kind, copy_kind, short_name
 from stallscope.profiler.kineto.rows import DeviceRows, HostRows, Rows
+from stallscope.profiler.trace.far_times import Near, near_times
 from stallscope.profiler.trace.timeline import (
     UNKNOWN,
     CallKind,
@@ -32,6 +33,7 @@ class Tables:
     calls: Calls
     marks: Ranges
     operators: Ranges
+    near: Near  # what was left out of them
 
 
 def tables_of(rows: Rows) -> Tables:
@@ -44,14 +46,22 @@ def tables_of(rows: Rows) -> Tables:
     launches = launches_of(
         np.concatenate((kernel_ids, copy_ids)), correlation, start_ns, calls.thread, calls.kind
     )
+    near = near_times(
+        _kernels(rows.kernels, np.array(to_short, dtype=np.int32), launches),
+        _copies(rows.copies, launches, len(kernel_ids)),
+        calls,
+        (_ranges(rows.marks), _ranges(rows.operators)),
+    )
+    marks, operators = near.ranges
     return Tables(
         names=tuple(str(name) for name in shortened),
         texts=tuple(str(name) for name in rows.host_names),
-        kernels=_kernels(rows.kernels, np.array(to_short, dtype=np.int32), launches),
-        copies=_copies(rows.copies, launches, len(kernel_ids)),
-        calls=calls,
-        marks=_ranges(rows.marks),
-        operators=_ranges(rows.operators),
+        kernels=near.kernels,
+        copies=near.copies,
+        calls=near.calls,
+        marks=marks,
+        operators=operators,
+        near=near,
     )
 
 

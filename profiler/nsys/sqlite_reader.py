@@ -15,13 +15,14 @@ from stallscope.profiler.nsys.database import Database, open_database
 from stallscope.profiler.nsys.device_ids import DeviceIds
 from stallscope.profiler.nsys.findings import findings
 from stallscope.profiler.nsys.gpu_metrics import METRICS, read_gpu_metrics
-from stallscope.profiler.nsys.kernels import GRAPH_TRACE, KERNEL, KernelRows, read_kernels
+from stallscope.profiler.nsys.kernels import GRAPH_TRACE, KERNEL, read_kernels
 from stallscope.profiler.nsys.nvtx import NVTX, read_nvtx
 from stallscope.profiler.nsys.os_calls import OSRT, joined, read_os_calls
 from stallscope.profiler.nsys.session import Session, read_session
 from stallscope.profiler.nsys.texts import Texts
 from stallscope.profiler.nsys.threads import Threads
-from stallscope.profiler.trace.timeline import Trace
+from stallscope.profiler.trace.far_times import far_finding, near_times
+from stallscope.profiler.trace.timeline import Kernels, Trace
 
 _OF_NSYS = (NVTX, OSRT, METRICS, "EXPORT_META_DATA", "ANALYSIS_DETAILS")
 _PREFIXES = ("CUPTI_ACTIVITY_KIND_", "META_DATA_", "TARGET_INFO_")
@@ -57,6 +58,8 @@ def _trace(database: Database) -> Trace:
     window_end_ns = None if session.window_ns is None else session.window_ns[1]
     nvtx = read_nvtx(database, threads, texts, window_end_ns)
     waits = joined(nvtx.waits, read_os_calls(database, threads, texts))
+    near = near_times(kernels.kernels, copies, launches.calls, (nvtx.marks, nvtx.operators, waits))
+    marks, operators, waits = near.ranges
     series = read_gpu_metrics(database, devices)
     damaged = launches.damaged + kernels.damaged + damaged_copies
     return Trace(
@@ -67,25 +70,25 @@ def _trace(database: Database) -> Trace:
         threads=threads.labels(database),
         names=kernels.names,
         texts=texts.all(),
-        kernels=kernels.kernels,
-        copies=copies,
-        calls=launches.calls,
-        marks=nvtx.marks,
-        operators=nvtx.operators,
+        kernels=near.kernels,
+        copies=near.copies,
+        calls=near.calls,
+        marks=marks,
+        operators=operators,
         waits=waits,
         series=series,
         rank=session.rank,
-        window_ns=_window(session, kernels),
+        window_ns=_window(session, near.kernels),
         unix_ns=session.unix_ns,
         traces_kernels=KERNEL in database.tables or GRAPH_TRACE in database.tables,
-        findings=tuple(findings(database, kernels, nvtx, damaged)),
+        findings=(*findings(database, kernels, nvtx, damaged), *far_finding(near)),
         facts={**session.facts, "nvtx_instants": nvtx.instants},
     )
 
 
-def _window(session: Session, kernels: KernelRows) -> tuple[int, int] | None:
+def _window(session: Session, rows: Kernels) -> tuple[int, int] | None:
     """Return the recording's window, unless kernels ran outside: then it is on another clock."""
-    window, rows = session.window_ns, kernels.kernels
+    window = session.window_ns
     if window is None or not len(rows):
         return window
     is_around = window[0] <= rows.start_ns.min() and rows.end_ns.max() <= window[1]

@@ -200,13 +200,20 @@ def test_names_of_2021_and_ids_in_text(tmp_path: Path) -> None:
     assert trace.devices == (TracedDevice("cuda:0"),)
 
 
-def test_times_are_exact_where_the_float_is(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("us", "ns"),
+    [
+        (4909914216204.635, 4909914216204635),
+        (4909914216205.001, 4909914216205001),
+        (1365627862757.064, 1365627862757064),
+        (7999999999999.999, 7999999999999999),
+    ],
+)
+def test_times_are_exact_where_the_float_is(tmp_path: Path, us: float, ns: int) -> None:
     """Seven hundred hours of microseconds with three decimals: a product would be one off."""
-    us = [4909914216204.635, 4909914216205.001, 1365627862757.064, 7999999999999.999]
-    trace = read_kineto(write(tmp_path, [event("cpu_op", "a", ts, 0.001) for ts in us]))
-    exact = [4909914216204635, 4909914216205001, 1365627862757064, 7999999999999999]
-    assert trace.operators.start_ns.tolist() == exact
-    assert trace.operators.end_ns.tolist() == [ns + 1 for ns in exact]
+    trace = read_kineto(write(tmp_path, [event("cpu_op", "a", us, 0.001)]))
+    assert trace.operators.start_ns.tolist() == [ns]
+    assert trace.operators.end_ns.tolist() == [ns + 1]
     assert trace.unix_ns is None
 
 
@@ -218,12 +225,41 @@ def test_a_wall_clock_in_microseconds_says_how_fine_it_is(tmp_path: Path) -> Non
     assert trace.unix_ns == 0
 
 
-def test_times_that_no_clock_shows_break_nothing(tmp_path: Path) -> None:
+def test_times_that_no_clock_shows_are_left_out_and_counted(tmp_path: Path) -> None:
     events = [event("cpu_op", "a", 1e300, 1.0), event("cpu_op", "b", 2.0, 1e300)]
-    events += [event("cpu_op", "c", 3.0, -5.0), event("cpu_op", "d", 4.0, 1.0) | {"ts": "nan"}]
+    events += [event("cpu_op", "c", 3.0, 5.0), event("cpu_op", "d", 4.0, 1.0)]
     trace = read_kineto(write(tmp_path, events))
-    assert trace.operators.start_ns.tolist() == [4_500_000_000_000_000_000, 2_000, 3_000]
-    assert trace.operators.end_ns.tolist()[2] == 3_000  # a negative length is none
+    assert trace.operators.start_ns.tolist() == [3_000, 4_000]
+    assert [f.what for f in trace.findings] == ["far_times"]
+    assert trace.findings[0].reason == (
+        "2 events were left out whose times cannot be right: more than a day from the median of "
+        "the trace, or longer than a day"
+    )
+
+
+def test_events_without_sound_times_are_counted_with_what_that_does(tmp_path: Path) -> None:
+    """Four kernels of six cannot be told, and one call besides."""
+    kernels = [on_device("kernel", "k", 10.0 * i, 5.0) for i in range(6)]
+    kernels[1]["dur"] = -5.0
+    kernels[2]["ts"] = "x"
+    kernels[3]["ts"] = None
+    kernels[4]["dur"] = None
+    call = event("cuda_runtime", "cudaLaunchKernel", 1.0, -1.0)
+    trace = read_kineto(write(tmp_path, [*kernels, call]))
+    assert trace.kernels.start_ns.tolist() == [0, 50_000]
+    assert trace.kernels.end_ns.tolist() == [5_000, 55_000]
+    [finding] = trace.findings
+    assert finding.what == "unreadable"
+    assert finding.reason == (
+        "Left out as damaged: 5 of the file's events: 4 of 6 kernels are among them, so that the "
+        "device was busy for longer, and idle for less, than the figures say"
+    )
+
+
+def test_a_trace_of_which_no_time_can_be_read_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path, [on_device("kernel", "k", 1.0, -1.0)])
+    with pytest.raises(InputError, match="holds no event whose times can be read; record"):
+        read_kineto(path)
 
 
 def test_a_cpu_only_trace_traces_no_kernels(tmp_path: Path) -> None:

@@ -223,3 +223,22 @@ def test_waits_that_cupti_recorded_stand_for_calls_that_were_not_traced(tmp_path
     assert trace.calls.start_ns.tolist() == [10, 30, 40]
     assert trace.calls.kind.tolist() == [CallKind.SYNC] * 3
     assert trace.calls.thread.tolist() == [-1] * 3
+
+
+def test_times_that_cannot_be_right_are_left_out_and_counted(tmp_path: Path) -> None:
+    """The window stands although a kernel of another year lies outside it."""
+    year = 365 * 86_400 * 10**9
+    rows = {
+        "CUPTI_ACTIVITY_KIND_KERNEL": [
+            {"start": start, "end": start + 50} for start in (100, 200, 300, year)
+        ],
+        "NVTX_EVENTS": [{"start": 1, "end": year, "eventType": 59, "text": "a"}],
+        "ANALYSIS_DETAILS": [{"startTime": 0, "stopTime": 1_000, "duration": 1_000}],
+    }
+    trace = read_nsys_sqlite(write(tmp_path / "x.sqlite", rows))
+    assert trace.kernels.start_ns.tolist() == [100, 200, 300]
+    assert len(trace.marks) == 0
+    assert trace.window_ns == (0, 1_000)
+    [finding] = [f for f in trace.findings if f.what == "far_times"]
+    assert finding.reason.startswith("2 events were left out whose times cannot be right")
+    assert "(1 of 4 kernels are among them" in finding.reason
