@@ -48,7 +48,7 @@ def _unpacked(head: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
             packed = unpacker.unconsumed_tail
             if unpacker.eof:  # a gzip file may hold several members
                 packed = unpacker.unused_data
-                if not packed.startswith(_GZIP):
+                if packed[:2] not in (_GZIP, _GZIP[:1]):  # a chunk may end within the two
                     packed = b""
                 unpacker = zlib.decompressobj(_GZIP_WINDOW)
     text = unpacker.flush()

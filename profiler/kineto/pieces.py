@@ -8,6 +8,7 @@ whole in a trace that was cut or damaged is found.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ _OPENING = re.compile(rb'"traceEvents"\s*:\s*\[')
 _BOM = b"\xef\xbb\xbf"
 _TRIES = 4  # borders from the end of a piece, before each event is looked at
 _CLOSING_TRIES = 50
+_DECODER = json.JSONDecoder(strict=False)
 
 
 class NoTrace(Exception):
@@ -36,6 +38,7 @@ class Surroundings:
     header: dict[str, Any] = field(default_factory=dict)
     is_whole: bool = False
     unreadable: int = 0  # events that are no valid JSON
+    bytes_behind: int = 0  # of something else that follows the trace
 
 
 def events_of(chunks: Iterator[bytes], around: Surroundings) -> Iterator[list[Event]]:
@@ -85,16 +88,33 @@ def _what_else(text: bytes) -> str:
 
 
 def _close(text: bytes, is_list: bool, around: Surroundings) -> None:
-    """Read what stands behind the events' closing bracket."""
+    """Read what stands behind the events' closing bracket, and note what follows the trace."""
     text = text.strip()
     if is_list:
         around.is_whole = True
+        around.bytes_behind = len(text)
         return
     trailer = _object(b'{"":0' + text)
+    if trailer is None:
+        end = _end_of_object(text)
+        around.bytes_behind = len(text[end:].strip())
+        text = text[:end]
+        trailer = _object(b'{"":0' + text)
     if trailer is not None:
         around.header.update(trailer)
     around.header.pop("", None)
     around.is_whole = text.endswith(b"}")
+
+
+def _end_of_object(text: bytes) -> int:
+    """Return where the object ends whose beginning is missing, the text's end if it does not."""
+    opening = '{"":0'
+    letters = opening + text.decode("latin-1")  # a letter for each byte
+    try:
+        _, end = _DECODER.raw_decode(letters)
+    except (ValueError, RecursionError):
+        return len(text)
+    return end - len(opening)
 
 
 def _object(text: bytes) -> dict[str, Any] | None:

@@ -151,6 +151,15 @@ def _findings(
         if lost:
             reason += f": {lost_kernels(lost, lost + rows.counts.get('kernel', 0))}"
         findings.append(Finding("unreadable", reason, _ADVICE))
+    if around.bytes_behind:
+        findings.append(
+            Finding(
+                "more_behind",
+                f"The file goes on behind the end of its trace ({around.bytes_behind:,} bytes), "
+                "which was not read: it may be several traces put together",
+                "Give each trace in a file of its own.",
+            )
+        )
     if rows.counts.get("cuda_profiler_range"):
         findings.append(
             Finding(

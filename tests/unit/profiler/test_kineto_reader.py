@@ -306,6 +306,39 @@ def test_damaged_events_are_counted(tmp_path: Path) -> None:
     assert trace.findings[0].reason == "Left out as damaged: 1 of the file's events"
 
 
+@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize("is_list", [True, False])
+def test_a_second_trace_in_the_file_is_said_not_to_be_read(
+    tmp_path: Path, packed: bool, is_list: bool
+) -> None:
+    """As `cat a.json b.json` and `cat a.json.gz b.json.gz` make; what is behind a's events, its
+    header, is a's."""
+    first = {"traceEvents": EVENTS, "distributedInfo": {"rank": 3}, "note": "é}{"}
+    second = {"traceEvents": EVENTS[:3], "distributedInfo": {"rank": 5}}
+    texts = [json.dumps(x["traceEvents"] if is_list else x).encode() for x in (first, second)]
+    path = tmp_path / "two"
+    path.write_bytes(b"".join(gzip.compress(t) for t in texts) if packed else b"\n".join(texts))
+    trace = read_kineto(path)
+    assert len(trace.kernels) == 4
+    assert trace.rank == (None if is_list else 3)
+    [finding] = trace.findings
+    assert finding.what == "more_behind"
+    assert f"({len(texts[1]):,} bytes), which was not read" in finding.reason
+
+
+def test_a_gzip_member_that_begins_at_the_end_of_a_chunk_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = json.dumps({"traceEvents": EVENTS}).encode()
+    parts = [gzip.compress(text[:500]), gzip.compress(text[500:])]
+    monkeypatch.setattr("stallscope.profiler.kineto.chunks.CHUNK_BYTES", len(parts[0]) + 1)
+    path = tmp_path / "trace.json.gz"
+    path.write_bytes(b"".join(parts))
+    trace = read_kineto(path)
+    assert len(trace.kernels) == 4
+    assert trace.findings == ()
+
+
 @pytest.mark.parametrize(
     ("content", "says"),
     [
