@@ -16,6 +16,7 @@ from stallscope.errors import InputError
 from stallscope.profiler.nsys.page_file import PageFile, open_pages
 from stallscope.profiler.nsys.unmerged import check_merged
 
+STRINGS = "StringIds"
 _KEYS_AT_ONCE = 500  # below SQLite's limit on parameters of one statement
 
 
@@ -53,10 +54,22 @@ class Database:
         wanted = ", ".join(_quoted(c) if c in found.places else "NULL" for c in columns)
         yield from self.db.execute(f"SELECT {wanted} FROM {_quoted(table)} {rest}")
 
+    def has_rows(self, table: str) -> bool:
+        """Say whether a table is there and not empty."""
+        if table not in self.tables:
+            return False
+        query = f"SELECT 1 FROM {_quoted(table)} LIMIT 1"
+        return self.db.execute(query).fetchone() is not None
+
+    @property
+    def has_texts(self) -> bool:
+        """Say whether the file has the table of texts that names are looked up in."""
+        return {"id", "value"} <= self.tables.get(STRINGS, Table(STRINGS, 0, {})).places.keys()
+
     def texts(self, ids: Sequence[int]) -> dict[int, str]:
         """Return the text of each id that StringIds has."""
         found: dict[int, str] = {}
-        if "StringIds" not in self.tables:
+        if not self.has_texts:
             return found
         for start in range(0, len(ids), _KEYS_AT_ONCE):
             keys = ids[start : start + _KEYS_AT_ONCE]

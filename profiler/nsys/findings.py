@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from stallscope.profiler.nsys.database import Database
 from stallscope.profiler.nsys.kernels import GRAPH_TRACE, KERNEL, KernelRows
 from stallscope.profiler.nsys.nvtx import Nvtx
+from stallscope.profiler.nsys.schema import changed_schema, kernels_lost
 from stallscope.profiler.trace.timeline import Finding
 
 DIAGNOSTICS = "DIAGNOSTIC_EVENT"
@@ -27,6 +28,7 @@ def findings(
 ) -> Iterator[Finding]:
     """Yield what is wrong with the file. `damaged` rows of devices and calls were left out."""
     yield from _kernels(database, kernels)
+    yield from changed_schema(database)
     yield from _ranges(nvtx)
     yield from _diagnostics(database)
     if damaged:
@@ -58,6 +60,7 @@ def _ranges(nvtx: Nvtx) -> Iterator[Finding]:
 
 
 def _kernels(database: Database, kernels: KernelRows) -> Iterator[Finding]:
+    lost = kernels_lost(database)
     if kernels.whole_graphs:
         yield Finding(
             "graphs_whole",
@@ -71,6 +74,14 @@ def _kernels(database: Database, kernels: KernelRows) -> Iterator[Finding]:
             "The file has no table of kernels: CUDA was not traced, or nothing ran on the device",
             "Trace with nsys profile -t cuda,nvtx and make sure that the traced process is the one "
             "that uses the device.",
+        )
+    elif lost is not None:
+        yield lost
+    elif kernels.damaged and not len(kernels.kernels):
+        yield Finding(
+            "no_kernels",
+            f"No row of the table of kernels can be used ({kernels.damaged:,} read)",
+            "Export the report again.",
         )
     elif not len(kernels.kernels) and GRAPH_TRACE not in database.tables:
         yield Finding(

@@ -150,7 +150,7 @@ def _operator(text: str) -> tuple[str | None, int | None]:
 def _events(database: Database) -> Iterable[tuple[Any, ...]]:
     """Return start, end, type, thread, domain, text, text's id and payload of each event."""
     table = database.tables.get(NVTX)
-    if table is None:
+    if table is None or not table.places.keys() >= {"start", "end", "eventType"}:
         return ()
     payloads = [name for name in _PAYLOADS if name in table.places]
     payload = f"coalesce({', '.join([*payloads, 'NULL', 'NULL'])})"
@@ -170,6 +170,9 @@ def _in(domains: set[tuple[int, Any]], tid: Any, domain: Any) -> bool:
 
 def _gil_domains(database: Database) -> set[tuple[int, Any]]:
     """Return process and number of each domain in which the interpreter's lock is traced."""
+    table = database.tables.get(NVTX)
+    if table is None or "eventType" not in table.places:
+        return set()
     created = f"WHERE eventType = {_DOMAIN_CREATED}"
     strings = _strings(database, created)
     rows = database.rows(NVTX, ("globalTid", "domainId", "text", "textId"), created)

@@ -46,7 +46,7 @@ def near_times(kernels: Kernels, copies: Copies, calls: Calls, ranges: Sequence[
 
     A launch call that is left out is then not known to its kernels.
     """
-    tables = (kernels, copies, calls, *ranges)
+    tables: tuple[Table, ...] = (kernels, copies, calls, *ranges)
     filled = [table for table in tables if len(table)]
     if not filled:
         return Near(kernels, copies, calls, tuple(ranges))

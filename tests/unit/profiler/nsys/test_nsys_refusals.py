@@ -133,7 +133,8 @@ def test_a_view_and_a_computed_column_are_not_run(tmp_path: Path) -> None:
         db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET VALUES (1, 2)")
         db.commit()
     trace = read_nsys_sqlite(path)
-    assert [f.what for f in trace.findings] == ["no_kernel_table"]
+    assert [f.what for f in trace.findings] == ["no_kernel_table", "changed_schema"]
+    assert "CUPTI_ACTIVITY_KIND_MEMSET lacks the columns start, end" in trace.findings[1].reason
     assert len(trace.copies) == 0
 
 

@@ -20,7 +20,9 @@ def read(path: Path, rows: Rows, generation: str = NEW) -> Trace:
 
 
 def found(trace: Trace) -> list[str]:
-    return [finding.what for finding in trace.findings]
+    """Of what is not about these exports having no calls and texts (test_nsys_schema.py)."""
+    said = [finding.what for finding in trace.findings]
+    return [what for what in said if what not in ("no_calls", "no_texts")]
 
 
 def test_the_window_is_on_the_events_clock(tmp_path: Path) -> None:
@@ -198,7 +200,7 @@ def test_what_nsys_says_it_lost_is_repeated_once(tmp_path: Path) -> None:
     ]
     events = [{"severity": severity, "text": text} for severity, text in said]
     trace = read(tmp_path, {"CUPTI_ACTIVITY_KIND_KERNEL": [KERNEL], "DIAGNOSTIC_EVENT": events})
-    assert [(f.what, f.reason) for f in trace.findings] == [
+    assert [(f.what, f.reason) for f in trace.findings if f.what in found(trace)] == [
         ("data_dropped", "nsys says that it lost data: Couldn't allocate CUPTI bufer 3 times. "
          "Some CUPTI events may be missing."),
         ("data_dropped",
@@ -210,7 +212,7 @@ def test_rows_that_end_before_they_start_are_left_out_and_said(tmp_path: Path) -
     back = {**KERNEL, "start": 95, "end": 60}
     trace = read(tmp_path, {"CUPTI_ACTIVITY_KIND_KERNEL": [back, KERNEL, back]})
     assert found(trace) == ["damaged_rows"]
-    assert trace.findings[0].reason.startswith("2 rows were left out")
+    assert trace.findings[-1].reason.startswith("2 rows were left out")
     assert trace.kernels.start_ns.tolist() == [50]
 
 
