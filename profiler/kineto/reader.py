@@ -149,7 +149,7 @@ def _findings(
         reason = f"Left out as damaged: {unreadable:,} of the file's events"
         lost = rows.lost.get("kernel", 0)
         if lost:
-            reason += f": {lost_kernels(lost, lost + rows.counts.get('kernel', 0))}"
+            reason += f", {lost_kernels(lost, lost + rows.counts.get('kernel', 0))}"
         findings.append(Finding("unreadable", reason, _ADVICE))
     if around.bytes_behind:
         findings.append(

@@ -15,8 +15,11 @@ OSRT = "OSRT_API"
 _UNNAMED = "a call without a name"
 
 
-def read_os_calls(database: Database, threads: Threads, texts: Texts) -> Ranges:
-    """Read the calls; nsys traces those that can block, and leaves out the shortest."""
+def read_os_calls(database: Database, threads: Threads, texts: Texts) -> tuple[Ranges, int]:
+    """Read the calls, and return how many damaged rows were left out.
+
+    nsys traces those that can block, and leaves out the shortest.
+    """
     table = database.tables.get(OSRT)
     columns = (
         {}
@@ -29,19 +32,20 @@ def read_os_calls(database: Database, threads: Threads, texts: Texts) -> Ranges:
     )
     if "start" not in columns or "end" not in columns:
         none: Ranges = empty(Ranges)
-        return none
-    columns, _ = sound(columns)
+        return none, 0
+    columns, damaged = sound(columns)
     count = len(columns["start"])
     used, place = distinct(columns.get("nameId", np.full(count, UNKNOWN, np.int32)))
     names = database.texts(used)
     of_used = [texts.place(names.get(key, _UNNAMED)) for key in used]
-    return Ranges(
+    calls = Ranges(
         columns["start"],
         columns["end"],
         threads.places(columns.get("globalTid"), count),
         np.array(of_used, dtype=np.int32)[place] if count else place,
         np.full(count, UNKNOWN, dtype=np.int64),
     )
+    return calls, damaged
 
 
 def joined(a: Ranges, b: Ranges) -> Ranges:

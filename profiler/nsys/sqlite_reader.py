@@ -57,11 +57,12 @@ def _trace(database: Database) -> Trace:
     copies, damaged_copies = read_copies(database, launches, devices)
     window_end_ns = None if session.window_ns is None else session.window_ns[1]
     nvtx = read_nvtx(database, threads, texts, window_end_ns)
-    waits = joined(nvtx.waits, read_os_calls(database, threads, texts))
+    os_calls, damaged_os_calls = read_os_calls(database, threads, texts)
+    waits = joined(nvtx.waits, os_calls)
     near = near_times(kernels.kernels, copies, launches.calls, (nvtx.marks, nvtx.operators, waits))
     marks, operators, waits = near.ranges
     series = read_gpu_metrics(database, devices)
-    damaged = launches.damaged + kernels.damaged + damaged_copies
+    damaged = launches.damaged + kernels.damaged + damaged_copies + damaged_os_calls
     return Trace(
         kind="nsys",
         tool=session.tool,

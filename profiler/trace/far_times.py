@@ -78,15 +78,15 @@ def far_finding(near: Near) -> Iterator[Finding]:
         "trace, or longer than a day"
     )
     if near.lost_kernels:
-        reason += f" ({lost_kernels(near.lost_kernels, near.lost_kernels + len(near.kernels))})"
+        reason += f"; {lost_kernels(near.lost_kernels, near.lost_kernels + len(near.kernels))}"
     yield Finding("far_times", reason)
 
 
 def lost_kernels(lost: int, of: int) -> str:
     """Say how many kernels were lost and what that does to the figures."""
     return (
-        f"{lost:,} of {of:,} kernels are among them, so that the device was busy for longer, and "
-        "idle for less, than the figures say"
+        f"among them {lost:,} of {of:,} kernels, so that the device was busy for longer, and idle "
+        "for less, than the figures say"
     )
 
 

@@ -251,7 +251,7 @@ def test_events_without_sound_times_are_counted_with_what_that_does(tmp_path: Pa
     [finding] = trace.findings
     assert finding.what == "unreadable"
     assert finding.reason == (
-        "Left out as damaged: 5 of the file's events: 4 of 6 kernels are among them, so that the "
+        "Left out as damaged: 5 of the file's events, among them 4 of 6 kernels, so that the "
         "device was busy for longer, and idle for less, than the figures say"
     )
 

@@ -210,9 +210,10 @@ def test_what_nsys_says_it_lost_is_repeated_once(tmp_path: Path) -> None:
 
 def test_rows_that_end_before_they_start_are_left_out_and_said(tmp_path: Path) -> None:
     back = {**KERNEL, "start": 95, "end": 60}
-    trace = read(tmp_path, {"CUPTI_ACTIVITY_KIND_KERNEL": [back, KERNEL, back]})
+    rows = {"CUPTI_ACTIVITY_KIND_KERNEL": [back, KERNEL, back]}
+    trace = read(tmp_path, {**rows, "OSRT_API": [{"start": 9, "end": 8}]})
     assert found(trace) == ["damaged_rows"]
-    assert trace.findings[-1].reason.startswith("2 rows were left out")
+    assert trace.findings[-1].reason.startswith("3 rows were left out")
     assert trace.kernels.start_ns.tolist() == [50]
 
 
@@ -243,4 +244,4 @@ def test_times_that_cannot_be_right_are_left_out_and_counted(tmp_path: Path) -> 
     assert trace.window_ns == (0, 1_000)
     [finding] = [f for f in trace.findings if f.what == "far_times"]
     assert finding.reason.startswith("2 events were left out whose times cannot be right")
-    assert "(1 of 4 kernels are among them" in finding.reason
+    assert "among them 1 of 4 kernels" in finding.reason

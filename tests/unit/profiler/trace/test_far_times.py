@@ -57,8 +57,8 @@ def test_what_is_just_past_a_day_is_left_out() -> None:
     assert finding.what == "far_times"
     assert finding.reason == (
         "3 events were left out whose times cannot be right: more than a day from the median of "
-        "the trace, or longer than a day (2 of 6 kernels are among them, so that the device was "
-        "busy for longer, and idle for less, than the figures say)"
+        "the trace, or longer than a day; among them 2 of 6 kernels, so that the device was "
+        "busy for longer, and idle for less, than the figures say"
     )
 
 
