@@ -9,6 +9,7 @@ from stallscope.profiler.nsys.database import Database
 from stallscope.profiler.nsys.kernels import GRAPH_TRACE, KERNEL, KernelRows
 from stallscope.profiler.nsys.nvtx import Nvtx
 from stallscope.profiler.nsys.schema import changed_schema, kernels_lost
+from stallscope.profiler.trace.far_times import lost_kernels
 from stallscope.profiler.trace.timeline import Finding
 
 DIAGNOSTICS = "DIAGNOSTIC_EVENT"
@@ -33,10 +34,11 @@ def findings(
     yield from _diagnostics(database)
     if damaged:
         rows = "1 row was" if damaged == 1 else f"{damaged:,} rows were"
-        yield Finding(
-            "damaged_rows",
-            f"{rows} left out: without a start or an end, or ending before the start",
-        )
+        reason = f"{rows} left out: without a start or an end, or ending before the start"
+        if kernels.damaged:
+            of = kernels.damaged + len(kernels.kernels)
+            reason += f"; {lost_kernels(kernels.damaged, of)}"
+        yield Finding("damaged_rows", reason)
 
 
 def _ranges(nvtx: Nvtx) -> Iterator[Finding]:

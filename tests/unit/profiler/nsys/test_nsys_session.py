@@ -214,6 +214,7 @@ def test_rows_that_end_before_they_start_are_left_out_and_said(tmp_path: Path) -
     trace = read(tmp_path, {**rows, "OSRT_API": [{"start": 9, "end": 8}]})
     assert found(trace) == ["damaged_rows"]
     assert trace.findings[-1].reason.startswith("3 rows were left out")
+    assert "among them 2 of 3 kernels, so that the device was busy" in trace.findings[-1].reason
     assert trace.kernels.start_ns.tolist() == [50]
 
 
