@@ -48,6 +48,8 @@ def idle_figures(
 
 def _waiting(work: DeviceWork, window: Window) -> Union:
     """Return when the device waited for its host: between rows, before and after them."""
+    if not len(work.busy):  # kernels of no length alone
+        return union(np.array([window.start_ns]), np.array([window.end_ns]))
     between = within(work.waiting, window.start_ns, window.end_ns)
     first = min(max(int(work.busy.start_ns[0]), window.start_ns), window.end_ns)
     last = max(min(int(work.busy.end_ns[-1]), window.end_ns), first)

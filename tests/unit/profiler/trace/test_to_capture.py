@@ -453,3 +453,15 @@ def test_idle_time_within_an_engines_own_marks() -> None:
         "idle_within_sample": pytest.approx(0.10),
         "idle_within_forward": 0.0,
     }
+
+
+def test_a_device_whose_kernels_take_no_time_idles() -> None:
+    rows = [*MANY, *((a, a, GEMM, -1, -1, 1) for a, _, _ in MANY)]
+    two = trace(
+        names=NAMES,
+        kernels=kernels(*rows),
+        devices=[TracedDevice("cuda:0"), TracedDevice("cuda:1")],
+    )
+    capture = capture_of([two])
+    assert {s.device for s in capture.device_samples} == {"cuda:0"}
+    assert {k.device: k.busy_ns for k in capture.kernels} == {"cuda:0": 160 * US, "cuda:1": 0}
