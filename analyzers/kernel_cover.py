@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from stallscope.analyzers.words import percent
+from stallscope.analyzers.words import counted, percent
 from stallscope.profiler.capture import Capture
 
 # A kernel profiler's counters stand for a phase where they cover this much of its kernel
@@ -22,9 +22,16 @@ def why_not_covered(capture: Capture) -> str | None:
         return None
     share = "an unknown share" if not isinstance(cover, float) else percent(cover)
     return (
-        f"ncu profiled {profiled.get('launches', 'some')} launches, {share} of the kernel time: "
-        f"under {percent(LEAST_COVER)} they do not stand for the run"
+        f"ncu profiled {_launches(profiled.get('launches'))}, {share} of the kernel time: "
+        f"profiles of less than {percent(LEAST_COVER)} do not stand for the run"
     )
+
+
+def _launches(count: object) -> str:
+    """Count launches in words, whatever a capture says of them."""
+    if isinstance(count, int) and not isinstance(count, bool):
+        return counted(count, "launch")
+    return "some launches"
 
 
 def covered(capture: Capture) -> Capture:

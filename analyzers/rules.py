@@ -108,7 +108,7 @@ def bandwidth_rule(evidence: RuleEvidence, t: Thresholds) -> RuleResult:
         how = "by bounds: " if sm_measure is not None and sm_measure.side else ""
         return RuleResult("bandwidth", text, MET, f"{how}{sm_reason}; {dram_reason}", shown)
     reasons = [r for r, known in ((sm_reason, sm_low), (dram_reason, high)) if known is None]
-    return RuleResult("bandwidth", text, UNSEEN, "; ".join(reasons), shown)
+    return RuleResult("bandwidth", text, UNSEEN, "; ".join(dict.fromkeys(reasons)), shown)
 
 
 def scheduling_rule(evidence: RuleEvidence, t: Thresholds) -> RuleResult:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from stallscope.analyzers.step.budget import StepCost
+from stallscope.analyzers.words import counted
 from stallscope.profiler.evidence import Measure
 
 # name → (unit, meaning); docs/metrics.md lists them with the others.
@@ -37,6 +38,6 @@ def token_rates(costs: Sequence[StepCost]) -> list[Measure]:
             c.step.prefill_tokens if phase == "prefill" else c.step.decode_requests for c in chosen
         ]
         name = f"{phase}_tokens_per_s"
-        source = f"tokens ÷ time of {len(chosen)} {phase} steps"
+        source = f"tokens ÷ time of {counted(len(chosen), f'{phase} step')}"
         found.append(Measure(name, sum(of_step) / time_s, "tokens/s", "derived", source))
     return found

@@ -13,3 +13,10 @@ def percent(fraction: float) -> str:
 def both(names: Sequence[str]) -> str:
     """Join names: "a", "a and b", "a, b and c"."""
     return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+
+def counted(count: int, noun: str) -> str:
+    """Count things in words: "one launch", "1,200 launches", "0 steps"."""
+    if count == 1:
+        return f"one {noun}"
+    return f"{count:,} {noun}{'es' if noun.endswith('ch') else 's'}"

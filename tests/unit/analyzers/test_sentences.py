@@ -16,7 +16,7 @@ from stallscope.analyzers.sentences import verdict_sentence
 from stallscope.analyzers.step.limit import Decision
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.analyzers.whatif.replay import WhatIf
-from stallscope.analyzers.words import both, percent
+from stallscope.analyzers.words import both, counted, percent
 
 QUEUE = Demand(0.375, 0.0, 8.0, 3.0, False, "measured", "a test")
 QUEUE_TEXT = "3.0 of 8.0 requests in flight wait on average (38 % of their time)"
@@ -223,3 +223,9 @@ def test_a_gain_is_said_with_its_sign_and_error() -> None:
 def test_words() -> None:
     assert [both(("a", "b", "c")[:n]) for n in range(4)] == ["", "a", "a and b", "a, b and c"]
     assert (percent(0.349), percent(1.0), percent(0.0)) == ("35 %", "100 %", "0 %")
+
+
+def test_things_are_counted_in_words() -> None:
+    counts = [counted(n, "launch") for n in (0, 1, 2, 1200)]
+    assert counts == ["0 launches", "one launch", "2 launches", "1,200 launches"]
+    assert [counted(n, "decode step") for n in (1, 3)] == ["one decode step", "3 decode steps"]
