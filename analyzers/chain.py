@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from stallscope.analyzers.host_idle import evidence_of, host_idle
 from stallscope.analyzers.judge import Judgement
 from stallscope.analyzers.queue_words import kv_has_room
 from stallscope.analyzers.result import Link
@@ -121,13 +122,32 @@ def _compute(found: Mapping[str, Measure], phase: str, limit: str | None) -> lis
     return links
 
 
+_HOST_DOES = {
+    "launch": "the host launches kernels one by one, operator by operator",
+    "first": "the host launches kernels for the first time",
+    "operators": "the host computes inside operators",
+    "copy": "the host hands data over between kernels",
+    "alloc": "the host allocates and frees memory of the device",
+    "capture": "the host captures CUDA graphs",
+    "sync": "the host waits for results before it launches on",
+    "wait": "the host waits for a lock, a file or another process",
+    "unseen": "the host does something that was not traced",
+}
+
+
 def _host(found: Mapping[str, Measure], *, is_front: bool) -> list[Link]:
     if is_front:
         cause = "requests are prepared more slowly than the scheduler could take them"
         effect = "they queue in front of the scheduler"
         return [_link(found, cause, effect, "limit_front", "queue_wait_share")]
-    cause = "work on the host between forward calls"
-    return [_link(found, cause, "the device waits for the host", "host_per_step", "gpu_busy")]
+    effect = "the device waits for the host"
+    idle = host_idle(found)
+    if idle is not None:
+        return [_link(found, _HOST_DOES[c], effect, *evidence_of(c)) for c in idle.causes]
+    if "host_per_step" in found:
+        cause = "work on the host between forward calls"
+        return [_link(found, cause, effect, "host_per_step", "gpu_busy")]
+    return [_link(found, "kernels are over before the host launches the next", effect, "gpu_busy")]
 
 
 def build_chain(judgement: Judgement, measures: tuple[Measure, ...]) -> tuple[Link, ...]:

@@ -111,8 +111,8 @@ def diagnose(
         kv_table=_kv_table(run),
         kv_life=life_stages(capture),
         measures=measures,
-        remedies=_that_rest_on(measures, _remedies(run, verdict, replay)),
-        wont_help=_wont_help(run, verdict),
+        remedies=_that_rest_on(measures, _remedies(run, verdict, measures, replay)),
+        wont_help=_wont_help(run, verdict, measures),
         not_observable=(
             *run.checked.not_observable,
             *unobserved(capture, run.costs, rules, run.missing),
@@ -148,7 +148,9 @@ def _measures(run: Run, judgement: Judgement) -> tuple[Measure, ...]:
     return (*found, *step_measures(run.capture, run.costs, cost=run.cost))
 
 
-def _remedies(run: Run, verdict: Verdict, replay: Replay | None) -> tuple[Remedy, ...]:
+def _remedies(
+    run: Run, verdict: Verdict, measures: Sequence[Measure], replay: Replay | None
+) -> tuple[Remedy, ...]:
     refused = memory_failure(run.capture)
     if refused is not None:
         return remedies_after_refusal(refused_at(refused))
@@ -160,14 +162,15 @@ def _remedies(run: Run, verdict: Verdict, replay: Replay | None) -> tuple[Remedy
         cost=run.cost,
         tokens_per_s=run.throughput.output_tokens_per_s,
         t=run.thresholds,
+        found={m.name: m for m in measures},
     )
 
 
-def _wont_help(run: Run, verdict: Verdict) -> tuple[WontHelp, ...]:
+def _wont_help(run: Run, verdict: Verdict, measures: Sequence[Measure]) -> tuple[WontHelp, ...]:
     refused = memory_failure(run.capture)
     if refused is not None:
         return wont_help_after_refusal(refused_at(refused))
-    return wont_help(verdict.bottleneck, verdict.limit)
+    return wont_help(verdict.bottleneck, verdict.limit, {m.name: m for m in measures})
 
 
 def _rules(run: Run, demand: Demand) -> tuple[RuleResult, ...]:

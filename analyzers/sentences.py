@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from stallscope.analyzers.host_idle import host_idle, idle_text
 from stallscope.analyzers.judge import Judgement
 from stallscope.analyzers.queue_words import held_text, lifted_text
 from stallscope.analyzers.step.limit import MUCH_UNEXPLAINED, Decision
@@ -13,9 +14,12 @@ from stallscope.analyzers.words import both, percent
 from stallscope.profiler.evidence import Measure
 
 
-def _served(judgement: Judgement, cause: str) -> str:
+def _served(judgement: Judgement, found: Mapping[str, Measure]) -> str:
     decision = judgement.decision
-    text = f"{cause}: {decision.reason}"
+    text = f"{_SERVED[decision.bottleneck]}: {decision.reason}"
+    idle = host_idle(found) if decision.bottleneck == "host" else None
+    if idle is not None:
+        text += f"; {idle_text(idle)}"
     if decision.next_class is not None:
         text += f"; next is {decision.next_class} at {percent(decision.next_share)}"
     return text
@@ -70,5 +74,5 @@ def verdict_sentence(
     if bottleneck == "undetermined":
         return _undetermined(decision, trace)
     if decision.limit is None:
-        return _served(judgement, _SERVED[bottleneck]) + "."
+        return _served(judgement, found) + "."
     return held_text(judgement, found) + lifted_text(decision.limit, whatif, t) + "."

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.result import Remedy, WontHelp
 from stallscope.analyzers.step.budget import StepCost
 from stallscope.analyzers.thresholds import Thresholds
+from stallscope.analyzers.whatif.host_remedies import host_remedies, wont_help_the_host
 from stallscope.analyzers.whatif.queue_remedies import WONT_HELP_A_QUEUE, queue_remedies
 from stallscope.analyzers.whatif.replay import Replay, WhatIf, lift, try_config
 from stallscope.analyzers.whatif.step_remedies import (
@@ -16,6 +18,7 @@ from stallscope.analyzers.whatif.step_remedies import (
     bandwidth_remedies,
     compute_remedies,
 )
+from stallscope.profiler.evidence import Measure
 
 
 def _capacity(replay: Replay | None, t: Thresholds) -> list[Remedy]:
@@ -83,22 +86,7 @@ def _scheduling(replay: Replay | None, t: Thresholds) -> list[Remedy]:
     ]
 
 
-def _host() -> list[Remedy]:
-    return [
-        Remedy(
-            "launch less from Python: CUDA graphs or compilation",
-            {
-                "vllm": "remove --enforce-eager",
-                "sglang": "remove --disable-cuda-graph",
-                "pytorch": "torch.compile(mode='reduce-overhead')",
-            },
-            None,
-            "host time per step falls; a kernel trace shows the gaps closing",
-            ("host_per_step", "gpu_busy"),
-        )
-    ]
-
-
+NOTHING: Mapping[str, Measure] = MappingProxyType({})
 _WONT_HELP: Mapping[str, tuple[WontHelp, ...]] = {
     "capacity": (
         WontHelp("raising the sequence cap", "requests wait for KV room, not for a slot"),
@@ -116,10 +104,6 @@ _WONT_HELP: Mapping[str, tuple[WontHelp, ...]] = {
         WontHelp("weight-only quantisation", "the arithmetic stays at 16 bit"),
         WontHelp("raising the sequence cap", "arithmetic already fills the steps"),
     ),
-    "host": (
-        WontHelp("a faster GPU", "it would wait for the host longer"),
-        WontHelp("quantisation", "the time is not spent reading weights"),
-    ),
     "none": (
         WontHelp("tuning the engine", "it idles most of the time"),
         WontHelp("a bigger GPU", "the one there is idles"),
@@ -127,8 +111,15 @@ _WONT_HELP: Mapping[str, tuple[WontHelp, ...]] = {
 }
 
 
-def wont_help(bottleneck: str, limit: str | None = None) -> tuple[WontHelp, ...]:
-    """Name the two most popular fixes that do nothing for a class, or for a queue at a limit."""
+def wont_help(
+    bottleneck: str, limit: str | None = None, found: Mapping[str, Measure] = NOTHING
+) -> tuple[WontHelp, ...]:
+    """Name the two most popular fixes that do nothing for a class, or for a queue at a limit.
+
+    `found` holds the run's measures, from which some reasons take their numbers.
+    """
+    if bottleneck == "host" and limit not in WONT_HELP_A_QUEUE:
+        return wont_help_the_host(found)
     return WONT_HELP_A_QUEUE.get(limit or "", _WONT_HELP.get(bottleneck, ()))
 
 
@@ -141,23 +132,25 @@ def remedies_for(
     cost: CostModel | None,
     tokens_per_s: float | None,
     t: Thresholds,
+    found: Mapping[str, Measure] = NOTHING,
 ) -> tuple[Remedy, ...]:
     """List what helps against a class, the surest first; a gain only where a model gave it.
 
-    `limit` is what held a queue: some limits of one class call for other things.
+    `limit` is what held a queue: some limits of one class call for other things. `found` holds the
+    run's measures: what a trace saw of the host decides what helps against it.
     """
     queue = queue_remedies(limit or "", replay, t)
     if limit in WONT_HELP_A_QUEUE:
         return queue
-    found: Sequence[Remedy] = ()
+    listed: Sequence[Remedy] = ()
     if bottleneck == "capacity":
-        found = _capacity(replay, t)
+        listed = _capacity(replay, t)
     elif bottleneck == "scheduling":
-        found = _scheduling(replay, t)
+        listed = _scheduling(replay, t)
     elif bottleneck == "bandwidth":
-        found = bandwidth_remedies(costs, cost, tokens_per_s, t.small_gain)
+        listed = bandwidth_remedies(costs, cost, tokens_per_s, t.small_gain)
     elif bottleneck == "compute":
-        found = compute_remedies(costs, cost)
+        listed = compute_remedies(costs, cost)
     elif bottleneck == "host":
-        found = _host()
-    return (*queue, *found)
+        listed = host_remedies(found)
+    return (*queue, *listed)

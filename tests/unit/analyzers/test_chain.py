@@ -24,6 +24,7 @@ MEASURES = tuple(
         "limit_kv": 1.0,
         "queue_wait_share": 0.4,
         "waiting_mean": 2.0,
+        "host_per_step": 0.01,
     }.items()
 )
 
