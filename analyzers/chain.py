@@ -6,9 +6,11 @@ from collections.abc import Mapping
 
 from stallscope.analyzers.host_idle import evidence_of, host_idle
 from stallscope.analyzers.judge import Judgement
+from stallscope.analyzers.kernel_mix import KernelMix
 from stallscope.analyzers.queue_words import kv_has_room
 from stallscope.analyzers.result import Link
 from stallscope.analyzers.step.limit import compute_phase
+from stallscope.analyzers.whatif.kernel_remedies import kernel_chain
 from stallscope.profiler.evidence import Measure
 
 
@@ -150,12 +152,22 @@ def _host(found: Mapping[str, Measure], *, is_front: bool) -> list[Link]:
     return [_link(found, "kernels are over before the host launches the next", effect, "gpu_busy")]
 
 
-def build_chain(judgement: Judgement, measures: tuple[Measure, ...]) -> tuple[Link, ...]:
-    """Walk from the binding cause to its observed effects."""
+def build_chain(
+    judgement: Judgement, measures: tuple[Measure, ...], mix: KernelMix | None = None
+) -> tuple[Link, ...]:
+    """Walk from the binding cause to its observed effects.
+
+    `mix` describes the kernels where nothing else tells what ran: then nothing is said of a model.
+    """
     found = {m.name: m for m in measures}
     limit = judgement.decision.limit
     links: list[Link] = []
-    if judgement.bottleneck == "capacity":
+    if mix is not None and judgement.bottleneck in ("bandwidth", "compute"):
+        links = [
+            _link(found, step.cause, step.effect, *step.evidence)
+            for step in kernel_chain(judgement.bottleneck, mix)
+        ]
+    elif judgement.bottleneck == "capacity":
         links = _capacity(found, judgement)
     elif judgement.bottleneck == "scheduling":
         if limit in _WHY_HELD:

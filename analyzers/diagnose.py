@@ -11,6 +11,7 @@ from stallscope.analyzers.document import document_verdict
 from stallscope.analyzers.gaps import unobserved
 from stallscope.analyzers.isolated import without_load
 from stallscope.analyzers.judge import Judgement
+from stallscope.analyzers.kernel_mix import lone_mix
 from stallscope.analyzers.kernel_table import kernel_table
 from stallscope.analyzers.kv_life import DEFAULT_LENGTHS, allocated_rows, kv_rows, life_stages
 from stallscope.analyzers.load.demand import Demand
@@ -37,6 +38,11 @@ from stallscope.analyzers.step.budget import phase_budgets
 from stallscope.analyzers.step_gaps import gap_notes
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.analyzers.verdict import GOALS, build_verdict, judge_run
+from stallscope.analyzers.whatif.kernel_remedies import (
+    UNTOLD,
+    kernel_remedies,
+    kernels_wont_help,
+)
 from stallscope.analyzers.whatif.out_of_memory import (
     remedies_after_refusal,
     wont_help_after_refusal,
@@ -45,7 +51,7 @@ from stallscope.analyzers.whatif.remedies import remedies_for, wont_help
 from stallscope.analyzers.whatif.replay import Replay, build_replay
 from stallscope.analyzers.windows import judge_windows
 from stallscope.profiler.capture import Capture
-from stallscope.profiler.evidence import Measure
+from stallscope.profiler.evidence import Measure, NotObservable
 
 
 def _info(run: Run) -> CaptureInfo:
@@ -116,6 +122,7 @@ def diagnose(
         not_observable=(
             *run.checked.not_observable,
             *unobserved(capture, run.costs, rules, run.missing),
+            *_untold(run, verdict),
         ),
         windows=windows,
         notes=(
@@ -154,6 +161,9 @@ def _remedies(
     refused = memory_failure(run.capture)
     if refused is not None:
         return remedies_after_refusal(refused_at(refused))
+    mix = lone_mix(run.capture)
+    if mix is not None and verdict.bottleneck in ("bandwidth", "compute"):
+        return tuple(kernel_remedies(verdict.bottleneck, mix))
     return remedies_for(
         verdict.bottleneck,
         limit=verdict.limit,
@@ -170,7 +180,16 @@ def _wont_help(run: Run, verdict: Verdict, measures: Sequence[Measure]) -> tuple
     refused = memory_failure(run.capture)
     if refused is not None:
         return wont_help_after_refusal(refused_at(refused))
+    mix = lone_mix(run.capture)
+    if mix is not None and verdict.bottleneck in ("bandwidth", "compute"):
+        return kernels_wont_help(verdict.bottleneck, mix)
     return wont_help(verdict.bottleneck, verdict.limit, {m.name: m for m in measures})
+
+
+def _untold(run: Run, verdict: Verdict) -> tuple[NotObservable, ...]:
+    """Say what to add where advice could go by the kernels alone."""
+    goes_by_kernels = verdict.bottleneck in ("bandwidth", "compute")
+    return (UNTOLD,) if goes_by_kernels and lone_mix(run.capture) is not None else ()
 
 
 def _rules(run: Run, demand: Demand) -> tuple[RuleResult, ...]:

@@ -9,6 +9,7 @@ from stallscope.analyzers.chain import build_chain
 from stallscope.analyzers.confidence import confidence
 from stallscope.analyzers.gaps import where_to_look
 from stallscope.analyzers.judge import Judgement, judge
+from stallscope.analyzers.kernel_mix import lone_mix
 from stallscope.analyzers.limits import decisions_by_goal, limits_of
 from stallscope.analyzers.prepared import Run
 from stallscope.analyzers.result import Verdict, Window
@@ -71,7 +72,7 @@ def build_verdict(
         limits=limits_of(decisions),
         between=headline.decision.between,
         next_limit=(whatif.next_limit if whatif else None) or headline.decision.next_class,
-        chain=build_chain(headline, measures),
+        chain=build_chain(headline, measures, lone_mix(run.capture)),
         limit=headline.decision.limit,
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 
+from stallscope.analyzers.kernel_mix import shares_by_class
 from stallscope.analyzers.quantities import (
     DRAM_THROUGHPUT,
     TENSOR_ACTIVE,
@@ -18,7 +19,7 @@ from stallscope.analyzers.step.lone_kernels import (
 )
 from stallscope.analyzers.step.trace import queued_share, trace_busy, window_s
 from stallscope.analyzers.thresholds import Thresholds
-from stallscope.analyzers.words import percent
+from stallscope.analyzers.words import both, percent
 from stallscope.profiler.capture import Capture
 
 MATRIX_MATRIX = frozenset({"gemm"})
@@ -28,6 +29,8 @@ MATRIX_VECTOR = frozenset({"gemv", "norm", "elementwise"})
 # of the datacenter GPUs in the device table is above 100.
 FEW_ROWS = 64
 READING_IN_DECODE = frozenset({"gemm", "attention"})
+_NAMED = 0.01  # of the kernel time: a smaller share is not named
+_SPELLED = {"gemv": "GEMV", "gemm": "GEMM"}
 MOVING = frozenset({"communication", "copy"})
 CANDIDATES = ("bandwidth", "compute", "host")  # of a step about which nothing is known
 
@@ -84,11 +87,22 @@ def _from_kernel_classes(capture: Capture, t: Thresholds) -> Decision | None:
         reason = f"{percent(matrix)} of kernel time is matrix-matrix GEMM"
         return _by_class(capture, "compute", matrix, reason)
     if vector + of_few >= t.kernel_class_share:
-        reason = f"{percent(vector + of_few)} of kernel time is GEMV and elementwise"
+        reason = f"{percent(vector + of_few)} of kernel time is {_moving_text(capture, of_few)}"
         if of_few:
-            reason += f", or decode of {rows:.0f} rows a step, which reads weights and KV cache"
+            reason += f" in decode of {rows:.0f} rows a step, which reads weights and KV cache"
         return _by_class(capture, "bandwidth", vector + of_few, reason)
     return None
+
+
+def _moving_text(capture: Capture, of_few: float) -> str:
+    """Name the kinds of kernels that move bytes, the largest first, and say where GEMV lacks."""
+    kinds = MATRIX_VECTOR | (READING_IN_DECODE if of_few else frozenset())
+    shares = {c: s for c, s in shares_by_class(capture).items() if c in kinds}
+    found = [c for c, share in shares.items() if share >= _NAMED]
+    names = both([_SPELLED.get(c, c) for c in found])
+    if of_few or "gemv" in found:
+        return names
+    return f"{names} ({'hardly any' if 'gemv' in shares else 'no'} GEMV)"
 
 
 def _rows_in_decode(capture: Capture) -> float | None:
