@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from stallscope.analyzers.host_idle import evidence_of, host_idle
 from stallscope.analyzers.judge import Judgement
@@ -11,11 +11,17 @@ from stallscope.analyzers.queue_words import kv_has_room
 from stallscope.analyzers.result import Link
 from stallscope.analyzers.step.limit import compute_phase
 from stallscope.analyzers.whatif.kernel_remedies import kernel_chain
+from stallscope.analyzers.whatif.link_remedies import link_chain
 from stallscope.profiler.evidence import Measure
 
 
 def _link(found: Mapping[str, Measure], cause: str, effect: str, *evidence: str) -> Link:
     return Link(cause, effect, tuple(name for name in evidence if name in found))
+
+
+def _known(found: Mapping[str, Measure], links: Sequence[Link]) -> list[Link]:
+    """Keep of each link's evidence what was measured."""
+    return [_link(found, link.cause, link.effect, *link.evidence) for link in links]
 
 
 _AGAIN = "prompt and output prefilled again"
@@ -163,10 +169,7 @@ def build_chain(
     limit = judgement.decision.limit
     links: list[Link] = []
     if mix is not None and judgement.bottleneck in ("bandwidth", "compute"):
-        links = [
-            _link(found, step.cause, step.effect, *step.evidence)
-            for step in kernel_chain(judgement.bottleneck, mix)
-        ]
+        links = _known(found, kernel_chain(judgement.bottleneck, mix))
     elif judgement.bottleneck == "capacity":
         links = _capacity(found, judgement)
     elif judgement.bottleneck == "scheduling":
@@ -182,4 +185,6 @@ def build_chain(
         links = _compute(found, phase, limit)
     elif judgement.bottleneck == "host":
         links = _host(found, is_front=limit == "front")
+    elif judgement.bottleneck == "interconnect":
+        links = _known(found, link_chain(found))
     return tuple(links)

@@ -15,6 +15,7 @@ from stallscope.analyzers.phase_counters import PHASES, phase_measures
 from stallscope.analyzers.step.budget import StepCost
 from stallscope.analyzers.step.origins import origin_of_host
 from stallscope.analyzers.token_rates import RATE_MEASURES, token_rates
+from stallscope.analyzers.trace_copies import COPY_MEASURES, copy_measures
 from stallscope.analyzers.trace_figures import TRACE_MEASURES, trace_measures
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.evidence import BoundSide, Measure
@@ -94,6 +95,7 @@ MEASURES: dict[str, tuple[str, str]] = {
     "probe_flops": ("FLOP/s", "square matrix product probe"),
     **RATE_MEASURES,
     **TRACE_MEASURES,
+    **COPY_MEASURES,
 }
 
 
@@ -237,5 +239,6 @@ def step_measures(
         *host_measure(costs),
         *(m for phase in PHASES for m in phase_measures(capture, phase)),
         *trace_measures(capture),
+        *copy_measures(capture),
         *probe_measures(capture),
     )

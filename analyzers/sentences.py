@@ -9,6 +9,7 @@ from stallscope.analyzers.judge import Judgement
 from stallscope.analyzers.queue_words import held_text, lifted_text
 from stallscope.analyzers.step.limit import MUCH_UNEXPLAINED, Decision
 from stallscope.analyzers.thresholds import Thresholds
+from stallscope.analyzers.whatif.link_remedies import link_text
 from stallscope.analyzers.whatif.replay import WhatIf
 from stallscope.analyzers.words import both, percent
 from stallscope.profiler.evidence import Measure
@@ -17,12 +18,19 @@ from stallscope.profiler.evidence import Measure
 def _served(judgement: Judgement, found: Mapping[str, Measure]) -> str:
     decision = judgement.decision
     text = f"{_SERVED[decision.bottleneck]}: {decision.reason}"
-    idle = host_idle(found) if decision.bottleneck == "host" else None
-    if idle is not None:
-        text += f"; {idle_text(idle)}"
+    more = _traced_text(decision.bottleneck, found)
+    if more is not None:
+        text += f"; {more}"
     if decision.next_class is not None:
         text += f"; next is {decision.next_class} at {percent(decision.next_share)}"
     return text
+
+
+def _traced_text(bottleneck: str, found: Mapping[str, Measure]) -> str | None:
+    if bottleneck == "interconnect":
+        return link_text(found)
+    idle = host_idle(found) if bottleneck == "host" else None
+    return None if idle is None else idle_text(idle)
 
 
 def _undetermined(decision: Decision, trace: str) -> str:

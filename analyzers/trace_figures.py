@@ -52,11 +52,26 @@ def trace_measures(capture: Capture) -> tuple[Measure, ...]:
             math.fsum(values[name]) if name in _ADDED_UP else statistics.fmean(values[name]),
             TRACE_MEASURES[name][0],
             "measured",
-            sources[name] + (f", mean of {n} devices" if (n := len(values[name])) > 1 else ""),
+            sources[name] + _over_devices(name, len(values[name])),
         )
         for name in TRACE_MEASURES
         if name in values
     )
+
+
+def _over_devices(name: str, count: int) -> str:
+    if count < 2:
+        return ""
+    return f", {'sum' if name in _ADDED_UP else 'mean'} of {count} devices"
+
+
+def figures_by_device(capture: Capture, name: str) -> dict[str, float]:
+    """Return one figure of the whole window for each device that has it."""
+    return {
+        text(event, "device") or "": value
+        for event, found, value in _figures(capture)
+        if found == name and "phase" not in event.data
+    }
 
 
 def trace_figures(capture: Capture, name: str, phase: str | None = None) -> tuple[float, ...]:

@@ -11,6 +11,7 @@ from stallscope.analyzers.result import Remedy, WontHelp
 from stallscope.analyzers.step.budget import StepCost
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.analyzers.whatif.host_remedies import host_remedies, wont_help_the_host
+from stallscope.analyzers.whatif.link_remedies import link_remedies, links_wont_help
 from stallscope.analyzers.whatif.queue_remedies import WONT_HELP_A_QUEUE, queue_remedies
 from stallscope.analyzers.whatif.replay import Replay, WhatIf, lift, try_config
 from stallscope.analyzers.whatif.step_remedies import (
@@ -120,6 +121,8 @@ def wont_help(
     """
     if bottleneck == "host" and limit not in WONT_HELP_A_QUEUE:
         return wont_help_the_host(found)
+    if bottleneck == "interconnect":
+        return links_wont_help(found)
     return WONT_HELP_A_QUEUE.get(limit or "", _WONT_HELP.get(bottleneck, ()))
 
 
@@ -153,4 +156,6 @@ def remedies_for(
         listed = compute_remedies(costs, cost)
     elif bottleneck == "host":
         listed = host_remedies(found)
+    elif bottleneck == "interconnect":
+        listed = link_remedies(found)
     return (*queue, *listed)
