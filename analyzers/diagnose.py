@@ -5,13 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from stallscope.analyzers.checks import memory_failure, refused_at
+from stallscope.analyzers.advice import remedies_of, untold, wont_help_of
 from stallscope.analyzers.cost.operator_table import operator_table
 from stallscope.analyzers.document import document_verdict
 from stallscope.analyzers.gaps import unobserved
 from stallscope.analyzers.isolated import without_load
 from stallscope.analyzers.judge import Judgement
-from stallscope.analyzers.kernel_mix import lone_mix
 from stallscope.analyzers.kernel_table import kernel_table
 from stallscope.analyzers.kv_life import DEFAULT_LENGTHS, allocated_rows, kv_rows, life_stages
 from stallscope.analyzers.load.demand import Demand
@@ -29,8 +28,6 @@ from stallscope.analyzers.result import (
     Remedy,
     RuleResult,
     SourceInfo,
-    Verdict,
-    WontHelp,
 )
 from stallscope.analyzers.rules import evaluate
 from stallscope.analyzers.series import build_series
@@ -38,20 +35,10 @@ from stallscope.analyzers.step.budget import phase_budgets
 from stallscope.analyzers.step_gaps import gap_notes
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.analyzers.verdict import GOALS, build_verdict, judge_run
-from stallscope.analyzers.whatif.kernel_remedies import (
-    UNTOLD,
-    kernel_remedies,
-    kernels_wont_help,
-)
-from stallscope.analyzers.whatif.out_of_memory import (
-    remedies_after_refusal,
-    wont_help_after_refusal,
-)
-from stallscope.analyzers.whatif.remedies import remedies_for, wont_help
-from stallscope.analyzers.whatif.replay import Replay, build_replay
+from stallscope.analyzers.whatif.replay import build_replay
 from stallscope.analyzers.windows import judge_windows
 from stallscope.profiler.capture import Capture
-from stallscope.profiler.evidence import Measure, NotObservable
+from stallscope.profiler.evidence import Measure
 
 
 def _info(run: Run) -> CaptureInfo:
@@ -117,12 +104,12 @@ def diagnose(
         kv_table=_kv_table(run),
         kv_life=life_stages(capture),
         measures=measures,
-        remedies=_that_rest_on(measures, _remedies(run, verdict, measures, replay)),
-        wont_help=_wont_help(run, verdict, measures),
+        remedies=_that_rest_on(measures, remedies_of(run, verdict, measures, replay)),
+        wont_help=wont_help_of(run, verdict, measures),
         not_observable=(
             *run.checked.not_observable,
             *unobserved(capture, run.costs, rules, run.missing),
-            *_untold(run, verdict),
+            *untold(run, verdict),
         ),
         windows=windows,
         notes=(
@@ -153,43 +140,6 @@ def _measures(run: Run, judgement: Judgement) -> tuple[Measure, ...]:
         span=run.span,
     )
     return (*found, *step_measures(run.capture, run.costs, cost=run.cost))
-
-
-def _remedies(
-    run: Run, verdict: Verdict, measures: Sequence[Measure], replay: Replay | None
-) -> tuple[Remedy, ...]:
-    refused = memory_failure(run.capture)
-    if refused is not None:
-        return remedies_after_refusal(refused_at(refused))
-    mix = lone_mix(run.capture)
-    if mix is not None and verdict.bottleneck in ("bandwidth", "compute"):
-        return tuple(kernel_remedies(verdict.bottleneck, mix))
-    return remedies_for(
-        verdict.bottleneck,
-        limit=verdict.limit,
-        replay=replay,
-        costs=run.costs,
-        cost=run.cost,
-        tokens_per_s=run.throughput.output_tokens_per_s,
-        t=run.thresholds,
-        found={m.name: m for m in measures},
-    )
-
-
-def _wont_help(run: Run, verdict: Verdict, measures: Sequence[Measure]) -> tuple[WontHelp, ...]:
-    refused = memory_failure(run.capture)
-    if refused is not None:
-        return wont_help_after_refusal(refused_at(refused))
-    mix = lone_mix(run.capture)
-    if mix is not None and verdict.bottleneck in ("bandwidth", "compute"):
-        return kernels_wont_help(verdict.bottleneck, mix)
-    return wont_help(verdict.bottleneck, verdict.limit, {m.name: m for m in measures})
-
-
-def _untold(run: Run, verdict: Verdict) -> tuple[NotObservable, ...]:
-    """Say what to add where advice could go by the kernels alone."""
-    goes_by_kernels = verdict.bottleneck in ("bandwidth", "compute")
-    return (UNTOLD,) if goes_by_kernels and lone_mix(run.capture) is not None else ()
 
 
 def _rules(run: Run, demand: Demand) -> tuple[RuleResult, ...]:

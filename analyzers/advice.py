@@ -1,0 +1,65 @@
+"""Which advice goes with a verdict: after a refused allocation, on lone kernels, or by class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stallscope.analyzers.checks import memory_failure, refused_at
+from stallscope.analyzers.kernel_mix import KernelMix, lone_mix
+from stallscope.analyzers.prepared import Run
+from stallscope.analyzers.result import Remedy, Verdict, WontHelp
+from stallscope.analyzers.whatif.kernel_remedies import (
+    UNTOLD,
+    kernel_remedies,
+    kernels_wont_help,
+)
+from stallscope.analyzers.whatif.out_of_memory import (
+    remedies_after_refusal,
+    wont_help_after_refusal,
+)
+from stallscope.analyzers.whatif.remedies import remedies_for, wont_help
+from stallscope.analyzers.whatif.replay import Replay
+from stallscope.profiler.evidence import Measure, NotObservable
+
+
+def _deciding_mix(run: Run, verdict: Verdict) -> KernelMix | None:
+    """Return the kernels where they alone can say what to do."""
+    return lone_mix(run.capture) if verdict.bottleneck in ("bandwidth", "compute") else None
+
+
+def remedies_of(
+    run: Run, verdict: Verdict, measures: Sequence[Measure], replay: Replay | None
+) -> tuple[Remedy, ...]:
+    """List what helps against what limits the run."""
+    refused = memory_failure(run.capture)
+    if refused is not None:
+        return remedies_after_refusal(refused_at(refused))
+    mix = _deciding_mix(run, verdict)
+    if mix is not None:
+        return tuple(kernel_remedies(verdict.bottleneck, mix))
+    return remedies_for(
+        verdict.bottleneck,
+        limit=verdict.limit,
+        replay=replay,
+        costs=run.costs,
+        cost=run.cost,
+        tokens_per_s=run.throughput.output_tokens_per_s,
+        t=run.thresholds,
+        found={m.name: m for m in measures},
+    )
+
+
+def wont_help_of(run: Run, verdict: Verdict, measures: Sequence[Measure]) -> tuple[WontHelp, ...]:
+    """Name popular fixes that would not help."""
+    refused = memory_failure(run.capture)
+    if refused is not None:
+        return wont_help_after_refusal(refused_at(refused))
+    mix = _deciding_mix(run, verdict)
+    if mix is not None:
+        return kernels_wont_help(verdict.bottleneck, mix)
+    return wont_help(verdict.bottleneck, verdict.limit, {m.name: m for m in measures})
+
+
+def untold(run: Run, verdict: Verdict) -> tuple[NotObservable, ...]:
+    """Say what to add where advice could go by the kernels alone."""
+    return (UNTOLD,) if _deciding_mix(run, verdict) is not None else ()
