@@ -129,6 +129,7 @@ _BY_CAUSE: Mapping[str, tuple[Remedy, ...]] = {
         ),
     ),
 }
+_SHORTER = "kernels that run for less than a launch takes get shorter, and wait as long for it"
 _MOSTLY = 0.5  # of the kernels
 
 
@@ -151,7 +152,9 @@ def wont_help_the_host(found: Mapping[str, Measure]) -> tuple[WontHelp, ...]:
     faster = WontHelp("a faster GPU", "it would wait for the host longer")
     idle = host_idle(found)
     if idle is None:
-        return (faster, WontHelp("quantisation", "the time is not spent reading weights"))
+        is_stepped = "host_per_step" in found
+        why = "the time is not spent reading weights" if is_stepped else _SHORTER
+        return (faster, WontHelp("quantisation", why))
     if "launch" in idle.causes or not idle.shares:
         return (faster, WontHelp("quantisation", _only_kernels(found)))
     return (

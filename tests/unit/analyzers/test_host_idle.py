@@ -127,6 +127,10 @@ def test_without_a_trace_nothing_is_said_of_causes() -> None:
     assert host_idle({}) is None
     (remedy,) = host_remedies({})
     assert remedy.action == "launch less from Python: CUDA graphs or compilation"
+    # Steps with a budget tell that time is not spent reading; lone kernels do not.
+    stepped = {"host_per_step": measure("host_per_step", 0.01, "measured", "hand")}
+    assert wont_help_the_host(stepped)[1].because == "the time is not spent reading weights"
+    assert "weights" not in wont_help_the_host({})[1].because
 
 
 def test_what_will_not_help_has_the_traces_numbers() -> None:
