@@ -26,6 +26,11 @@ def phase_range(name: RangeName, tokens: int) -> AbstractContextManager[object]:
     return entered
 
 
+def load_ranges() -> None:
+    """Import nvtx now, so that the first step does not pay for it."""
+    _annotate()
+
+
 @cache
 def _annotate() -> Any:
     try:

@@ -21,7 +21,7 @@ from stallscope.profiler.engine_sampler import EngineSampler, EngineState, plain
 from stallscope.profiler.host import host_facts, tool_facts
 from stallscope.profiler.host_fields import host_fields
 from stallscope.profiler.host_sampler import HostSampler
-from stallscope.profiler.ranges import RangeName, phase_range
+from stallscope.profiler.ranges import RangeName, load_ranges, phase_range
 from stallscope.profiler.recorded_device import Device, check_device, open_device
 from stallscope.profiler.recorder_checks import (
     MOST_HZ_OF_ONE,
@@ -65,6 +65,7 @@ class Recorder:
         check_device(device)
         check_clock(clock)
         checked_subject_json(subject)
+        load_ranges()
         self.now = clock
         self.engine_state = EngineState()
         self._step_ids = itertools.count()
