@@ -38,7 +38,11 @@ def read_inputs(paths: Sequence[Path]) -> Capture:
         from stallscope.profiler.in_processes import in_processes
         from stallscope.profiler.trace.to_capture import capture_of_ranks
 
-        return capture_of_ranks(in_processes(reduced, paths))
+        ranks = in_processes(reduced, paths)
+        if not any(one.holds for one in ranks):
+            told = " ".join(check.sentence for check in ranks[0].checks)
+            raise InputError(f"{paths[0]}: nothing in it can be judged. {told}")
+        return capture_of_ranks(ranks)
     if len(paths) == 1:
         return _read_other(paths[0], kinds[0])
     path, kind = next((p, k) for p, k in zip(paths, kinds, strict=True) if k not in TRACES)

@@ -42,6 +42,7 @@ class Reduced:
 
     origin: Origin
     devices: tuple[TracedDevice, ...]
+    holds: bool  # a kernel, a step or an operator: something to judge
     counted: bool  # every step's mark says how many requests it holds
     steps: tuple[Step, ...]
     kernels: tuple[KernelSummary, ...]
@@ -102,6 +103,7 @@ def reduce_trace(trace: Trace) -> Reduced:
             None if window is None else (window.start_ns, window.end_ns),
         ),
         devices=trace.devices,
+        holds=bool(len(kernels) or steps or len(trace.operators)),
         counted=all(s.mark.counts for s in seen.steps if not s.mark.warmup),
         steps=steps,
         kernels=tuple(summaries),

@@ -43,3 +43,10 @@ def test_results_come_in_order_and_the_first_error_ends_it() -> None:
     assert in_processes(name_of, [Path("alone")]) == ("alone",)
     with pytest.raises(InputError, match="missing is not there"):
         in_processes(name_of, [Path("a"), Path("missing")])
+
+
+def test_a_trace_that_holds_nothing_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"empty\.sqlite: nothing in it can be judged\. The table"):
+        read_inputs([export(tmp_path / "empty.sqlite", 0)])
+    both = [export(tmp_path / "none.sqlite", 0), export(tmp_path / "some.sqlite", 30)]
+    assert [source.path for source in read_inputs(both).sources] == [str(path) for path in both]
