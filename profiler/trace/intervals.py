@@ -158,14 +158,3 @@ def difference(a: Union, b: Union) -> Union:
         places = places[np.diff(places, prepend=UNKNOWN) > 0]
         b = Union(b.start_ns[places], b.end_ns[places])
     return intersection(a, gaps(b, first, last))
-
-
-def merged(a: Union, b: Union) -> Union:
-    """Return the time that lies in either."""
-    few, many = (a, b) if len(a) < len(b) else (b, a)
-    if not len(few):
-        return many
-    places = np.searchsorted(many.start_ns, few.start_ns)
-    return union(
-        np.insert(many.start_ns, places, few.start_ns), np.insert(many.end_ns, places, few.end_ns)
-    )

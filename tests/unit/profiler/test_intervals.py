@@ -14,7 +14,6 @@ from stallscope.profiler.trace.intervals import (
     fresh_ns,
     gaps,
     intersection,
-    merged,
     overlap_ns,
     time_before,
     union,
@@ -91,7 +90,6 @@ def test_each_interval_adds_what_none_before_it_held(spans: list[list[int]]) -> 
 def test_both_and_only_one(a: list[list[int]], b: list[list[int]]) -> None:
     pairs = list(zip(marked(a), marked(b), strict=True))
     assert marks_of(intersection(united(a), united(b))) == [x and y for x, y in pairs]
-    assert marks_of(merged(united(a), united(b))) == [x or y for x, y in pairs]
     assert overlap_ns(united(a), united(b)) == sum(x and y for x, y in pairs)
     assert marks_of(difference(united(a), united(b))) == [x and not y for x, y in pairs]
 
