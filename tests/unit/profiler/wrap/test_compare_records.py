@@ -78,6 +78,29 @@ def test_only_steps_within_the_traced_window_are_expected() -> None:
     assert found.is_whole
 
 
+@pytest.mark.parametrize(
+    ("window_us", "lost", "expected"),
+    [
+        # The tracer began late: the prefill starts 99.9 ms after the window does, then 100.1 ms.
+        ((-49_900, 500_000), 1, Counter(decode=3, mixed=1)),
+        ((-50_100, 500_000), 1, Counter(prefill=1, decode=3, mixed=1)),
+        # It ended early: the last decode ends 99.9 ms before the window does, then 100.1 ms.
+        ((40_000, 237_000), 5, Counter(prefill=1, decode=2, mixed=1)),
+        ((40_000, 237_200), 5, Counter(prefill=1, decode=3, mixed=1)),
+        # A step lost between others is missing however near to the edge it lies.
+        ((49_000, 138_000), 2, Counter(prefill=1, decode=3, mixed=1)),
+    ],
+)
+def test_a_step_at_the_edge_of_the_window_may_be_lost(
+    window_us: tuple[int, int], lost: int, expected: Counter[str]
+) -> None:
+    run = RUN[1:]
+    ranges = [row for i, row in enumerate(run, 1) if i != lost]
+    found = compare(spans(run), spans(ranges), window_ns=(window_us[0] * US, window_us[1] * US))
+    assert found.expected == expected
+    assert found.is_whole == (expected.total() == 4)
+
+
 def test_lost_ranges_leave_the_wall_clock_to_say_what_was_expected() -> None:
     guess = Offset(1_000_000 * US, 5_000 * US)
     found = compare(spans(RUN), spans([]), guess=guess, window_ns=(1_040_000 * US, 1_200_000 * US))
