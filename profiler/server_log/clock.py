@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from typing import NamedTuple
+
+from stallscope.profiler.wall_clock import WallClock
 
 _S = 1_000_000_000
 _DAY = 86_400
@@ -24,14 +27,22 @@ _WHERE = 400  # a stamp stands at the head of a line, behind the names of proces
 _NO_YEAR = 2001  # of stamps that state none; a leap day moves them to 2000
 
 
-def stamp_s(text: str) -> int | None:
-    """Return the seconds that a line's stamp names, on a calendar of its own; None without one."""
+class Stamp(NamedTuple):
+    """The seconds that a line's stamp names, on a calendar of its own where it has no year."""
+
+    seconds: int
+    has_year: bool
+    has_zone: bool
+
+
+def stamp_of(text: str) -> Stamp | None:
+    """Return a line's stamp; None without one."""
     for pattern in _STAMPS:
         found = pattern.search(text, 0, _WHERE)
         if found is not None and (seconds := _seconds(found)) is not None:
-            return seconds
+            return Stamp(seconds, "year" in pattern.groupindex, has_zone=False)
     unix = _UNIX.search(text)
-    return int(unix.group(1)) if unix is not None else None
+    return Stamp(int(unix.group(1)), True, True) if unix is not None else None
 
 
 def _seconds(found: re.Match[str]) -> int | None:
@@ -56,22 +67,30 @@ class LogClock:
     """
 
     def __init__(self) -> None:
-        self._origin: int | None = None
+        self._origin: Stamp | None = None
+        self._was_set_back = False
         self._shift = 0
         self._reached = 0
 
-    def tell(self, stamp: int | None) -> int:
+    def tell(self, stamp: Stamp | None) -> int:
         """Return the time of a line by its stamp; without one, that of the line before."""
         if stamp is None:
             return self._reached * _S
         if self._origin is None:
             self._origin = stamp
-        now = stamp - self._origin + self._shift
+        now = stamp.seconds - self._origin.seconds + self._shift
         if now < self._reached - _NEW_YEAR_S:
             self._shift += 365 * _DAY
             now += 365 * _DAY
         if now < self._reached - _SET_BACK_S:
             self._shift += self._reached - now
-            now = self._reached
+            now, self._was_set_back = self._reached, True
         self._reached = max(self._reached, now)
         return self._reached * _S
+
+    def wall(self) -> WallClock | None:
+        """Return the wall's time at time 0; None without a stamp, and where it was set back."""
+        if self._origin is None or self._was_set_back:
+            return None
+        seconds, has_year, has_zone = self._origin
+        return WallClock(seconds * _S, has_zone=has_zone, has_year=has_year, error_ns=_S)

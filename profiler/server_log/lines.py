@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from stallscope.errors import InputError
-from stallscope.profiler.server_log.clock import LEVEL, LogClock, stamp_s
+from stallscope.profiler.server_log.clock import LEVEL, LogClock, stamp_of
 from stallscope.profiler.text_lines import text_lines
 
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\0")
@@ -29,15 +29,15 @@ class Line(NamedTuple):
     text: str
 
 
-def read_log(path: Path, marks: Sequence[str]) -> tuple[Line, ...]:
+def read_log(path: Path, marks: Sequence[str], clock: LogClock) -> tuple[Line, ...]:
     """Read the records that hold a mark. Echoed requests are left out: they may hold anything."""
-    clock, kept = LogClock(), []
+    kept = []
     has_mark = re.compile("|".join(map(re.escape, marks))).search
     lines = (line for line in map(_plain, _physical(path)) if has_mark(line))
     for text in (record for line in lines for record in cleaned(line)):
         if has_mark(text) and not _is_echo(text):
             level = _RECORD.search(text, 0, _HEAD)
-            t_ns = clock.tell(stamp_s(text))
+            t_ns = clock.tell(stamp_of(text))
             kept.append(Line(t_ns, level.group("level") if level else "", text[:_KEEP]))
     return tuple(kept)
 

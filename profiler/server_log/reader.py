@@ -10,6 +10,7 @@ from pathlib import Path
 from stallscope.errors import InputError
 from stallscope.profiler.capture import Capture, EngineSample, Event, Source
 from stallscope.profiler.server_log import failures, llama_cpp, sglang, tensorrt, vllm
+from stallscope.profiler.server_log.clock import LogClock
 from stallscope.profiler.server_log.facts import Facts, read_facts
 from stallscope.profiler.server_log.iterations import steps
 from stallscope.profiler.server_log.lines import Line, read_log
@@ -58,7 +59,8 @@ def read_server_log(path: str | PathLike[str]) -> Capture:
     where nothing of an engine's is found.
     """
     path = Path(path)
-    lines = read_log(path, _MARKS)
+    clock = LogClock()
+    lines = read_log(path, _MARKS, clock)
     engine = _engine(lines)
     if engine is None:
         raise InputError(
@@ -68,6 +70,7 @@ def read_server_log(path: str | PathLike[str]) -> Capture:
     samples = _without_dead_gauge(_samples(engine, lines))
     passes = [*vllm.iterations(lines), *tensorrt.iterations(lines)]
     cap, cap_notes = _cap(engine, lines, facts, samples)
+    wall = clock.wall()
     timings, timed = llama_cpp.read_timings(lines)
     samples += timed
     events = [
@@ -82,7 +85,11 @@ def read_server_log(path: str | PathLike[str]) -> Capture:
         engine_samples=tuple(sorted(samples, key=lambda s: (s.t_ns, s.engine))),
         events=tuple(sorted([*events, *_unstated(samples)], key=lambda e: e.t_ns)),
         sources=(Source(0, f"{engine} log", str(path), "server's local time, in seconds", 0, 0),),
-        meta={"ended": {}, "server_log": {**facts.names, **facts.numbers}},
+        meta={
+            "ended": {},
+            "clock": None if wall is None else wall.meta(),
+            "server_log": {**facts.names, **facts.numbers},
+        },
     )
 
 

@@ -12,6 +12,7 @@ from stallscope.profiler.nvml.clock_events import SLOWED, ClockEvents
 from stallscope.profiler.spec import DeviceSpec, Subject
 from stallscope.profiler.telemetry.labels import Gpu, Key, gpu_key, gpus_of, label
 from stallscope.profiler.telemetry.rows import UNITS, Row, Telemetry
+from stallscope.profiler.wall_clock import WallClock
 
 _CUT = "The file breaks off in the middle of a line; what stands before it was read."
 _JUMP_NS = 1_000_000_000
@@ -35,12 +36,11 @@ def capture_of(found: Telemetry, path: str) -> Capture:
         sources=(Source(0, found.tool, path, found.clock if is_timed else "none", 0, 0),),
         meta={
             "ended": {},
+            "clock": _clock(found, begin_ns),
             "devices": _facts(found.rows, gpus),
             "telemetry": {
                 "tool": found.tool,
                 "driver": found.driver,
-                "clock": found.clock,
-                "first_sample_ns": begin_ns,
             },
         },
     )
@@ -48,6 +48,12 @@ def capture_of(found: Telemetry, path: str) -> Capture:
 
 def _begin_ns(rows: Sequence[Row]) -> int | None:
     return min((row.t_ns for row in rows if row.t_ns is not None), default=None)
+
+
+def _clock(found: Telemetry, begin_ns: int | None) -> dict[str, Any] | None:
+    if begin_ns is None:
+        return None
+    return WallClock(begin_ns, has_zone=found.clock == "unix time").meta()
 
 
 def _samples(rows: Sequence[Row], gpus: Mapping[Key, Gpu]) -> Iterator[DeviceSample]:

@@ -17,6 +17,7 @@ from stallscope.profiler.trace.ranks import (
 )
 from stallscope.profiler.trace.reduce import Reduced, reduce_trace
 from stallscope.profiler.trace.timeline import Trace
+from stallscope.profiler.wall_clock import WallClock
 
 
 def capture_of(traces: Sequence[Trace]) -> Capture:
@@ -101,8 +102,10 @@ def _subject(reduced: Sequence[Reduced]) -> Subject:
 
 
 def _meta(reduced: Sequence[Reduced], ranks: Sequence[int]) -> dict[str, Any]:
+    unix_ns = reduced[0].origin.unix_ns
     return {
         "ended": {},
+        "clock": None if unix_ns is None else WallClock(unix_ns).meta(),
         "trace": {
             "tools": sorted({one.origin.tool for one in reduced}),
             "ranks": list(ranks),

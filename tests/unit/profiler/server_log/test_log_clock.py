@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stallscope.profiler.server_log.clock import LogClock, stamp_s
+from stallscope.profiler.server_log.clock import LogClock, stamp_of
 from stallscope.profiler.server_log.readings import spread
 
 S = 1_000_000_000
@@ -12,7 +12,7 @@ S = 1_000_000_000
 
 def seconds(*stamps: str) -> list[float]:
     clock = LogClock()
-    return [clock.tell(stamp_s(text)) / S for text in stamps]
+    return [clock.tell(stamp_of(text)) / S for text in stamps]
 
 
 @pytest.mark.parametrize(
@@ -51,9 +51,9 @@ def test_a_clock_set_back_an_hour_goes_on() -> None:
 
 
 def test_days_that_are_none_are_no_stamps() -> None:
-    assert stamp_s("INFO 13-41 10:00:00 a") is None
-    assert stamp_s("nothing here") is None
-    assert stamp_s("INFO 02-29 10:00:00 a") == stamp_s("INFO 03-01 10:00:00 a")
+    assert stamp_of("INFO 13-41 10:00:00 a") is None
+    assert stamp_of("nothing here") is None
+    assert stamp_of("INFO 02-29 10:00:00 a") == stamp_of("INFO 03-01 10:00:00 a")
 
 
 def test_lines_of_one_second_are_spread_over_it() -> None:

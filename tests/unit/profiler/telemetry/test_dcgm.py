@@ -136,7 +136,7 @@ def test_pages_of_a_series_have_their_times(tmp_path: Path) -> None:
             (1_500_000_000, "nvml_gpu_util", 0.07, "fraction"),
         ]
     }
-    assert capture.meta["telemetry"]["first_sample_ns"] == 1_700_000_000_000_000_000
+    assert capture.meta["clock"] == {"unix_ns": 1_700_000_000_000_000_000, "t_ns": 0}
 
 
 def test_hosts_are_told_apart(tmp_path: Path) -> None:
