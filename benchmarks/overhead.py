@@ -16,7 +16,7 @@ from streams import Stream
 
 from stallscope.profiler.recorder import Recorder
 
-PAIRS = 150
+PAIRS = 300
 STEPS = {"tiny-26m": 80, "llama-125m": 30}  # about 0.6 s: a commit and six samples of each thread
 FIRST_STEPS = 5  # of each block, not timed: the recorder's threads start and probe their fields
 

@@ -72,28 +72,12 @@ class StepSpan:
         self._forward_ns = (self._forward_ns or 0) + elapsed_ns
 
     def _row(self, end_ns: int) -> Step:
-        work, forward_ns, engine = self._work, self._forward_ns, self._recorder.engine_state
-        return Step(
-            id=self._id,
-            rank=0,
-            start_ns=self._start_ns,
-            end_ns=end_ns,
-            device_ns=forward_ns,
-            host_ns=None if forward_ns is None else end_ns - self._start_ns - forward_ns,
-            phase=work.phase,
-            warmup=work.warmup,
-            prefill_requests=work.prefill_requests,
-            prefill_tokens=work.prefill_tokens,
-            decode_requests=work.decode_requests,
-            context_tokens=work.context_tokens,
-            waiting=engine.waiting,
-            running=engine.running,
-            kv_used_bytes=engine.kv_used_bytes,
-            kv_total_bytes=engine.kv_total_bytes,
-            attention_pairs=work.attention_pairs,
-            logit_rows=work.logit_rows,
-            blocked_by=None,
-        )
+        start_ns, forward_ns = self._start_ns, self._forward_ns
+        host_ns = None if forward_ns is None else end_ns - start_ns - forward_ns
+        timed = (self._id, 0, start_ns, end_ns, forward_ns, host_ns)
+        work, engine = self._work, self._recorder.engine_state
+        # In the order of Step's fields, and in a quarter of the time of Step(id=…).
+        return tuple.__new__(Step, (*timed, *work[:6], *engine, *work[6:], None, None, None, None))
 
 
 class Forward:
