@@ -35,6 +35,9 @@ def _capacity(found: Mapping[str, Measure], judgement: Judgement) -> list[Link]:
         links.append(_link(found, full, "preemption", "kv_used_peak", "preemptions"))
         evidence = ("recomputed_tokens", "recompute_share")
         links.append(_link(found, "preemption", _AGAIN, *evidence))
+    elif "preemptions_inferred" in found:
+        links.append(_link(found, full, "preemption", "kv_used_peak", "preemptions_inferred"))
+        links.append(_link(found, "preemption", "requests queue for KV room", "waiting_mean"))
     if judgement.preemption is not None:
         links += _thrash(found, queues=judgement.admission is not None)
     elif judgement.admission is not None:

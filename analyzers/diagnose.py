@@ -15,11 +15,13 @@ from stallscope.analyzers.kernel_table import kernel_table
 from stallscope.analyzers.kv_life import DEFAULT_LENGTHS, allocated_rows, kv_rows, life_stages
 from stallscope.analyzers.load.demand import Demand
 from stallscope.analyzers.load.latency import latencies
-from stallscope.analyzers.load.preemption import count_preemptions
+from stallscope.analyzers.load.preemption import preempts
+from stallscope.analyzers.load.put_back import put_back
 from stallscope.analyzers.measures import step_measures
 from stallscope.analyzers.observe import rule_evidence
 from stallscope.analyzers.padding import padding_note
 from stallscope.analyzers.prepared import Run, prepare
+from stallscope.analyzers.put_back_words import put_back_note
 from stallscope.analyzers.queue_measures import queue_measures
 from stallscope.analyzers.result import (
     CaptureInfo,
@@ -84,7 +86,6 @@ def diagnose(
     measures = _with_rule_measures(_measures(run, judgement), rules)
     replay = build_replay(capture, run.costs, run.cost, run.throughput.output_tokens_per_s)
     verdict = build_verdict(run, judgement, windows, measures, replay=replay, goal=goal)
-    preempts = bool(count_preemptions(capture))
     return Diagnosis(
         version=version,
         capture=_info(run),
@@ -93,7 +94,7 @@ def diagnose(
         goal=goal,
         verdict=verdict,
         document=document_verdict(
-            verdict.bottleneck, rules, preempts=preempts, has_budget=run.missing is None
+            verdict.bottleneck, rules, preempts=preempts(capture), has_budget=run.missing is None
         ),
         rules=rules,
         latency=latencies(capture),
@@ -114,6 +115,7 @@ def diagnose(
         windows=windows,
         notes=(
             *run.checked.notes,
+            *put_back_note(put_back(capture.engine_samples)),
             *gap_notes(run.costs),
             *padding_note(run.costs, run.cost),
         ),

@@ -9,7 +9,7 @@ from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.cost.work import of_phases
 from stallscope.analyzers.judge import Judgement, step_decision
 from stallscope.analyzers.load.device_demand import is_telemetry_only
-from stallscope.analyzers.load.preemption import count_preemptions
+from stallscope.analyzers.load.preemption import preempts
 from stallscope.analyzers.phase_counters import seen_in
 from stallscope.analyzers.result import Limits
 from stallscope.analyzers.step.budget import StepCost, phase_budget
@@ -83,7 +83,7 @@ def decisions_by_goal(
         else _of_phases(capture, costs, cost, missing, t, ("prefill", "mixed"))
     )
     tpot = _of_phases(capture, costs, cost, missing, t, ("decode", "mixed"))
-    if judgement.bottleneck == "capacity" and count_preemptions(capture):
+    if judgement.bottleneck == "capacity" and preempts(capture):
         tpot = judgement.decision
     return {"ttft": ttft, "tpot": tpot, "throughput": judgement.decision}
 

@@ -48,6 +48,10 @@ MEASURES: dict[str, tuple[str, str]] = {
         "of the requests' time, waiting only for the step that ran when they came",
     ),
     "preemptions": ("count", "running requests put back into the queue"),
+    "preemptions_inferred": (
+        "count",
+        "running requests put back into the queue, by the gauges: the engine's counter may lag",
+    ),
     "recomputed_tokens": ("tokens", "prompt and output tokens prefilled again after preemption"),
     "recompute_share": ("fraction", "of step time, prefilling again what preemption dropped"),
     "preempted_share": ("fraction", "of the requests' time, put back into the queue"),

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Sequence
 
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.load.demand import Demand
+from stallscope.analyzers.load.pool_use import pool_measures
 from stallscope.analyzers.load.preemption import (
     count_preemptions,
     observe_preemption,
     recomputed_tokens,
 )
+from stallscope.analyzers.load.put_back import put_back
 from stallscope.analyzers.load.queue_limits import Admission
 from stallscope.analyzers.load.span import Span
 from stallscope.analyzers.measures import measure
@@ -57,15 +59,34 @@ def _held(admission: Admission) -> Iterator[Measure]:
         yield measure("in_flight_mean_engine", mean, "derived", source)
 
 
+def _put_back(capture: Capture) -> Iterator[Measure]:
+    falls = put_back(capture.engine_samples)
+    if not falls:
+        return
+    number = sum(f.requests for f in falls)
+    source = "running fell by more than ended, waiting rose, and the KV pool was full"
+    if all(f.is_least for f in falls):
+        yield measure("preemptions_inferred", number, "bound", source, side="lower")
+    else:
+        source = "running fell, waiting rose, no prompt was taken in, and the KV pool was full"
+        yield measure("preemptions_inferred", number, "derived", source)
+
+
+def _counted_by(capture: Capture) -> str:
+    if any(r.preemptions is not None for r in capture.requests):
+        return "request rows"
+    if any(e.kind == "preempt" for e in capture.events):
+        return "preempt events"
+    return "the engine's counter, which may move only when a preempted request resumes"
+
+
 def _preemption(
     capture: Capture, costs: Sequence[StepCost], cost: CostModel | None, span: Span
 ) -> Iterator[Measure]:
     count = count_preemptions(capture)
     if count is None:
         return
-    is_by_request = any(r.preemptions is not None for r in capture.requests)
-    source = "request rows" if is_by_request else "preempt events"
-    yield measure("preemptions", count, "measured", source)
+    yield measure("preemptions", count, "measured", _counted_by(capture))
     again = recomputed_tokens(capture, costs, span) if count else None
     if again is not None:
         source = "prefilled tokens − prompts of the requests that were admitted"
@@ -93,4 +114,6 @@ def queue_measures(
         *_load(demand),
         *(_held(admission) if admission is not None else ()),
         *_preemption(capture, costs, cost, span),
+        *_put_back(capture),
+        *pool_measures(capture, span),
     )

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from stallscope.analyzers.judge import Judgement
 from stallscope.analyzers.load.queue_limits import LIMIT_CLASS
+from stallscope.analyzers.put_back_words import inferred_text
 from stallscope.analyzers.result import Gain
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.analyzers.whatif.replay import WhatIf
@@ -100,6 +101,9 @@ def _capacity(judgement: Judgement, found: Mapping[str, Measure]) -> str:
         times = f" ({count:.0f} preemptions)" if count > 1 else ""
         return f"The KV cache is full: {judgement.decision.reason}{times}"
     text = f"The KV cache is full: {queue_text(judgement)}"
+    inferred = found.get("preemptions_inferred")
+    if inferred is not None and inferred.value > count:
+        return f"{text}, and {inferred_text(inferred)}"
     if not count:
         return text
     times = "once" if count == 1 else f"{count:.0f} times"

@@ -96,20 +96,26 @@ def _from_gauges(rows: Sequence[Gauge]) -> Demand:
     waiting = sum(g.waiting * g.duration_ns for g in rows)
     idle = sum(g.duration_ns for g in rows if g.waiting == 0 and g.running == 0)
     all_ns = in_system(rows)
-    third = max(1, len(rows) // 3)
-    early = sum(g.waiting for g in rows[:third]) / third
-    late = [g.waiting for g in rows[-third:]]
     return Demand(
         queued_share=waiting / all_ns if all_ns else 0.0,
         idle_share=idle / total,
         in_flight=all_ns / total,
         waiting=waiting / total,
-        waiting_grows=len(rows) >= 6
-        and sum(late) / third >= early * 1.5 + 1.0
-        and min(late) > early,
+        # A first wave that was let in hides what builds up behind it.
+        waiting_grows=_rises(rows) or _rises(rows[len(rows) // 2 :]),
         provenance="derived",
         source="waiting and running gauges (Little's law)",
     )
+
+
+def _rises(rows: Sequence[Gauge]) -> bool:
+    """Tell whether the queue's last third lies above its first, by half and by one request."""
+    if len(rows) < 6:
+        return False
+    third = len(rows) // 3
+    early = sum(g.waiting for g in rows[:third]) / third
+    late = [g.waiting for g in rows[-third:]]
+    return sum(late) / third >= early * 1.5 + 1.0 and min(late) > early
 
 
 def _worst_engine(capture: Capture, span: Span) -> float | None:

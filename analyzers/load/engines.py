@@ -95,6 +95,18 @@ def moments(samples: Sequence[EngineSample]) -> tuple[Moment, ...]:
     )
 
 
+def risen(samples: Sequence[EngineSample], name: str) -> float | None:
+    """Return by how much a counter rose over all engines; None where it was never sampled."""
+    by_engine: dict[str, list[EngineSample]] = {}
+    for sample in samples:
+        if sample.name == name:
+            by_engine.setdefault(sample.engine, []).append(sample)
+    if not by_engine:
+        return None
+    rows = (sorted(found, key=lambda s: s.t_ns) for found in by_engine.values())
+    return sum(max(0.0, r[-1].value - r[0].value) for r in rows)
+
+
 def clip(found: Sequence[Moment], start_ns: int, end_ns: int) -> tuple[Moment, ...]:
     """Return the moments inside a span, cut to it; the closing one is left out."""
     cut = ((m, max(m.start_ns, start_ns), min(m.start_ns + m.duration_ns, end_ns)) for m in found)

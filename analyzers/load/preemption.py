@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from stallscope.analyzers.cost.roofline import CostModel
+from stallscope.analyzers.load.engines import risen
+from stallscope.analyzers.load.put_back import put_back
 from stallscope.analyzers.load.span import Span
 from stallscope.analyzers.load.waits import preempted_inside, present, stay
 from stallscope.analyzers.step.budget import StepCost
@@ -29,10 +31,18 @@ class Preemption:
 
 
 def count_preemptions(capture: Capture) -> int | None:
-    """Count preemptions by request rows, else by events; None where neither tells."""
+    """Count preemptions by request rows, else by events or the engines' counters; None untold."""
     counts = [r.preemptions for r in capture.requests if r.preemptions is not None]
+    if counts:
+        return sum(counts)
     events = sum(e.kind == "preempt" for e in capture.events)
-    return sum(counts) if counts else events or None
+    counted = risen(capture.engine_samples, "preemptions_total")
+    return events or (None if counted is None else round(counted))
+
+
+def preempts(capture: Capture) -> bool:
+    """Tell whether anything was preempted, as counted or by the gauges."""
+    return bool(count_preemptions(capture)) or bool(put_back(capture.engine_samples))
 
 
 def _prefilled_once(request: Request, span: Span, run_end_ns: int) -> float:

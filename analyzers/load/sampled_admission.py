@@ -95,7 +95,11 @@ def _stalled(readings: Sequence[_Reading]) -> set[int]:
 
 
 def _takes_prompts_steadily(queue: Sequence[_Reading]) -> bool:
-    """Tell whether prompts came in at a flat rate without a batch that never changes."""
+    """Tell whether prompts came in at a flat rate without a batch that never changes.
+
+    While something waited, or at least while there was room under every cap: at a cap, prompts come
+    in no faster than requests end.
+    """
     name = "input_tokens_total"
     rows = [r for r in queue if name in r.values and name in r.after]
     most = max((r.values["running"] for r in rows), default=0.0)
@@ -103,9 +107,14 @@ def _takes_prompts_steadily(queue: Sequence[_Reading]) -> bool:
     is_pinned = at_most >= _PINNED * sum(r.duration_ns for r in rows)
     if is_pinned and most >= _BATCH:
         return False
-    # A counter that falls was set back by a restart: that interval tells nothing.
+    under_caps = [r for r in rows if r.room.is_under_caps]
+    return is_flat(_taken(rows, name)) or is_flat(_taken(under_caps, name))
+
+
+def _taken(rows: Sequence[_Reading], name: str) -> list[tuple[int, float]]:
+    """Pair durations with tokens; a counter set back by a restart tells nothing of its interval."""
     taken = [(r.duration_ns, r.after[name] - r.values[name]) for r in rows]
-    return is_flat([(ns, tokens) for ns, tokens in taken if tokens >= 0])
+    return [(ns, tokens) for ns, tokens in taken if tokens >= 0]
 
 
 def _own_limits(readings: Sequence[_Reading]) -> dict[int, str]:

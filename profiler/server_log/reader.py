@@ -14,7 +14,6 @@ from stallscope.profiler.server_log.clock import LogClock
 from stallscope.profiler.server_log.facts import Facts, read_facts
 from stallscope.profiler.server_log.iterations import steps
 from stallscope.profiler.server_log.lines import Line, read_log
-from stallscope.profiler.server_log.preempted import inferred_preemption
 from stallscope.profiler.server_log.readings import periodic_samples
 from stallscope.profiler.server_log.sequence_cap import seen_cap
 from stallscope.profiler.spec import Subject
@@ -77,7 +76,7 @@ def read_server_log(path: str | PathLike[str]) -> Capture:
         *vllm.preemptions(lines),
         *sglang.preemptions(lines),
         *failures.failures(lines),
-        *_noted([*cap_notes, llama_cpp.sentence(timings), inferred_preemption(samples)]),
+        *_noted([*cap_notes, llama_cpp.sentence(timings)]),
     ]
     return Capture(
         subject=_subject(engine, facts, cap),

@@ -68,6 +68,19 @@ def test_no_cap_is_below_what_ran_at_another_time() -> None:
     assert found == {"prefill": 0.5, "unknown": 0.5}
 
 
+def test_prompts_that_came_in_steadily_until_the_pool_was_full() -> None:
+    """Four intervals of 100 tokens with room, then four of none without."""
+    series: dict[str, Series] = {
+        "waiting": (9, 8, 7, 6, 5, 5, 5, 5, 5),
+        "running": (1, 2, 3, 4, 5, 5, 5, 5, 5),
+        "kv_used_fraction": (0.1, 0.2, 0.3, 0.4, 0.99, 0.99, 0.99, 0.99, 0.99),
+        "input_tokens_total": (0, 100, 200, 300, 400, 400, 400, 400, 400),
+    }
+    assert shares(Subject(), 9, **series) == {"prefill": 0.5, "kv": 0.5}
+    uneven = {**series, "input_tokens_total": (0, 10, 20, 30, 400, 400, 400, 400, 400)}
+    assert shares(Subject(), 9, **uneven) == {"unknown": 0.5, "kv": 0.5}
+
+
 # A second with 900 tokens of one request holds 900 steps; each reads the toy's 131,072 bytes of
 # weights, of 294,912,000 that the memory streams: 900 × 131,072 ÷ 294,912,000 = 0.4.
 DECODES = {"waiting": (0, 0), "running": (1, 1), "input_tokens_total": (70, 70)}

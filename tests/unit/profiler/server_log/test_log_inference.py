@@ -1,4 +1,4 @@
-"""What a log shows without stating it: the sequence cap, and preemption."""
+"""What a log shows without stating it: the sequence cap."""
 
 from __future__ import annotations
 
@@ -36,32 +36,3 @@ def test_the_cap(rows: tuple[tuple[int, int, float], ...], cap: int | None, tmp_
     assert capture.subject.max_num_seqs == cap
     said = [e.data["sentence"] for e in capture.events if e.kind == "check"]
     assert any(f"stood at {cap}" in s for s in said) is (cap is not None)
-
-
-FALLS = ((64, 0, 97.0), (60, 4, 99.0), (55, 9, 99.5), (46, 18, 100.0))
-
-
-def sentences(folder: Path, text: str) -> list[str]:
-    return [e.data["sentence"] for e in read(folder, text).events if e.kind == "check"]
-
-
-def test_preemption_by_the_gauges_alone(tmp_path: Path) -> None:
-    assert sentences(tmp_path, log(*FALLS)) == [
-        "Running requests were preempted, by the gauges: with the KV pool full, running fell from "
-        "64 to 46, waiting rose from 0 to 18, and no prompt was taken in."
-    ]
-
-
-@pytest.mark.parametrize(
-    ("rows", "prompts"),
-    [
-        (FALLS[:2], 0.0),  # one end and one arrival look alike
-        (FALLS, 90.0),  # prompts came in: these are turnover
-        (tuple((r, w, k - 20) for r, w, k in FALLS), 0.0),  # room is left
-        (tuple((r, w * 3, k) for r, w, k in FALLS), 0.0),  # more came than went back
-    ],
-)
-def test_no_preemption_where_something_else_explains_it(
-    rows: tuple[tuple[int, int, float], ...], prompts: float, tmp_path: Path
-) -> None:
-    assert sentences(tmp_path, log(*rows, prompts=prompts)) == []
