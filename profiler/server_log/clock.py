@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from datetime import date
+from functools import lru_cache
 from typing import NamedTuple
 
 from stallscope.profiler.wall_clock import WallClock
 
 _S = 1_000_000_000
+_EPOCH = date(1970, 1, 1).toordinal()
 _DAY = 86_400
 _SET_BACK_S = 600  # processes write late by seconds; a clock that goes back further was set back
 _NEW_YEAR_S = 180 * _DAY
@@ -51,11 +53,20 @@ def _seconds(found: re.Match[str]) -> int | None:
     year = int(parts["year"]) if parts.get("year") else _NO_YEAR
     if parts.get("year") is None and (month, day) == (2, 29):
         month, day = 3, 1
+    hours, minutes, seconds = int(parts["h"]), int(parts["m"]), int(parts["s"])
+    days = _days(year, month, day)
+    if days is None or hours > 23 or minutes > 59 or seconds > 59:
+        return None
+    return days * _DAY + hours * 3600 + minutes * 60 + seconds
+
+
+@lru_cache(maxsize=64)
+def _days(year: int, month: int, day: int) -> int | None:
+    """Count days since 1970; None where the calendar has no such day."""
     try:
-        at = datetime(year, month, day, int(parts["h"]), int(parts["m"]), int(parts["s"]))
+        return date(year, month, day).toordinal() - _EPOCH
     except ValueError:
         return None
-    return (at - datetime(1970, 1, 1)).days * _DAY + (at - datetime(1970, 1, 1)).seconds
 
 
 class LogClock:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from stallscope.profiler.server_log.lines import Line
+from stallscope.profiler.server_log.sought import sought
 
 _GIB = 1 << 30
 # Lines that list settings, in the order in which they are believed: the engine's own configuration
@@ -27,28 +28,36 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "chunked_prefill": ("enable_chunked_prefill",),
 }
 _STATED = {
-    "weights_bytes": re.compile(
+    "weights_bytes": sought(
         r"(?:Model loading took|Loading model weights took|[Mm]odel weights take) "
-        r"(\d{1,6}(?:\.\d{1,6})?) ?Gi?B|Use (\d{1,6}(?:\.\d{1,6})?) GB for model weights"
+        r"(\d{1,6}(?:\.\d{1,6})?) ?Gi?B|Use (\d{1,6}(?:\.\d{1,6})?) GB for model weights",
+        *("Model loading took", "Loading model weights took", "odel weights take", "Use "),
+        before=1,
     ),
-    "kv_bytes": re.compile(r"Available KV cache memory: (\d{1,6}(?:\.\d{1,6})?) GiB"),
-    "kv_tokens": re.compile(
+    "kv_bytes": sought(
+        r"Available KV cache memory: (\d{1,6}(?:\.\d{1,6})?) GiB", "Available KV cache memory: "
+    ),
+    "kv_tokens": sought(
         r"KV cache size: ([\d,]{1,15}) tokens|max_total_num_tokens=(\d{1,12})"
-        r"|for max tokens in paged KV cache \((\d{1,12})\)"
+        r"|for max tokens in paged KV cache \((\d{1,12})\)",
+        *("KV cache size: ", "max_total_num_tokens=", "for max tokens in paged"),
     ),
-    "kv_blocks": re.compile(r"# \w{2,6} blocks: (\d{1,9})"),
-    "max_concurrency": re.compile(
-        r"Maximum concurrency for [\d,]{1,12} tokens per request: (\d{1,9}(?:\.\d{1,4})?)x"
+    "kv_blocks": sought(r"# \w{2,6} blocks: (\d{1,9})", " blocks: ", before=8),
+    "max_concurrency": sought(
+        r"Maximum concurrency for [\d,]{1,12} tokens per request: (\d{1,9}(?:\.\d{1,4})?)x",
+        "Maximum concurrency for ",
     ),
-    "max_num_seqs": re.compile(r"max_running_requests=(\d{1,9})"),
-    "max_num_batched_tokens": re.compile(
+    "max_num_seqs": sought(r"max_running_requests=(\d{1,9})", "max_running_requests="),
+    "max_num_batched_tokens": sought(
         r"Chunked prefill is enabled with max_num_batched_tokens=(\d{1,9})"
-        r"|chunked_prefill_size=(\d{1,9})"
+        r"|chunked_prefill_size=(\d{1,9})",
+        *("Chunked prefill is enabled with ", "chunked_prefill_size="),
     ),
 }
-_VERSION = re.compile(
+_VERSION = sought(
     r"vLLM API server version (\S{1,40})|\bversion (\d+\.\d+\S{0,30})|engine \(v(\S{1,40})\)"
-    r"|TensorRT LLM version: (\S{1,40})"
+    r"|TensorRT LLM version: (\S{1,40})",
+    *("vLLM API server version ", "version ", "engine (v", "TensorRT LLM version: "),
 )
 _DTYPES = {
     "bfloat16": "bf16",

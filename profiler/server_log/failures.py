@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from stallscope.profiler.capture import Event
 from stallscope.profiler.server_log.lines import Line
+from stallscope.profiler.server_log.sought import sought
 
 # What each stage begins with, by any engine; the latest one seen holds.
 _STAGES: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -38,7 +39,10 @@ _STAGES: tuple[tuple[str, tuple[str, ...]], ...] = (
         ),
     ),
 )
-_START = re.compile(r"non-default args:|server_args=ServerArgs|Initializing an? (?:V1 )?LLM engine")
+_START = sought(
+    r"non-default args:|server_args=ServerArgs|Initializing an? (?:V1 )?LLM engine",
+    *("non-default args:", "server_args=ServerArgs", "Initializing a"),
+)
 _REFUSED = re.compile(
     r"OutOfMemoryError|(?:CUDA|HIP|XPU|NPU) (?:error: )?out of memory|cudaMalloc failed: out of mem"
     r"|CUBLAS_STATUS_ALLOC_FAILED|std::bad_alloc|cudaErrorMemoryAllocation"

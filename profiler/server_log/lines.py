@@ -10,12 +10,11 @@ from typing import NamedTuple
 
 from stallscope.errors import InputError
 from stallscope.profiler.server_log.clock import LEVEL, LogClock, stamp_of
-from stallscope.profiler.text_lines import text_lines
 
-_ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\0")
+_ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _RECORD = re.compile(rf"{LEVEL} \d\d-\d\d \d\d:\d\d:\d\d")
 _PROCESS = re.compile(r"\((?:\w+ )?\w+=[^()\n]{1,80}\)\s*$|\(\w+ pid=\d+\)\s*$")
-_LONGEST = 1 << 20  # a line is read in pieces of this: requests are echoed whole
+_BLOCK = 1 << 20  # read at once; a line that is longer comes in pieces: requests are echoed whole
 _KEEP = 1 << 14  # of a record; flags and figures stand at its head
 _HEAD = 400
 _ECHO = ("Received request", "GenerateReqInput(", "Added request", "Receive: obj", "Finish: obj")
@@ -31,24 +30,37 @@ class Line(NamedTuple):
 
 def read_log(path: Path, marks: Sequence[str], clock: LogClock) -> tuple[Line, ...]:
     """Read the records that hold a mark. Echoed requests are left out: they may hold anything."""
-    kept = []
-    has_mark = re.compile("|".join(map(re.escape, marks))).search
-    lines = (line for line in map(_plain, _physical(path)) if has_mark(line))
-    for text in (record for line in lines for record in cleaned(line)):
-        if has_mark(text) and not _is_echo(text):
-            level = _RECORD.search(text, 0, _HEAD)
-            t_ns = clock.tell(stamp_of(text))
-            kept.append(Line(t_ns, level.group("level") if level else "", text[:_KEEP]))
-    return tuple(kept)
+    from stallscope.profiler.server_log.likely_lines import LikelyLines
+
+    likely = LikelyLines([mark.encode() for mark in marks])
+    lines = (raw for block in _blocks(path) for raw in likely.find(block))
+    texts = (text for raw in lines for text in _plain(raw).splitlines() if _holds(text, marks))
+    return tuple(
+        Line(clock.tell(stamp_of(record)), _level(record), record[:_KEEP])
+        for text in texts
+        for record in cleaned(text)
+        if (record is text or _holds(record, marks)) and not _is_echo(record)
+    )
+
+
+def _holds(text: str, marks: Sequence[str]) -> bool:
+    return any(mark in text for mark in marks)  # several times as fast as one pattern of them all
+
+
+def _plain(raw: bytes) -> str:
+    """Decode without colours; what stands behind a carriage return is still a line of its own."""
+    text = raw.decode(errors="replace")
+    return _ESCAPE.sub("", text) if "\x1b" in text else text
+
+
+def _level(record: str) -> str:
+    found = _RECORD.search(record, 0, _HEAD)
+    return found.group("level") if found else ""
 
 
 def _is_echo(text: str) -> bool:
     head = text[:_HEAD]
     return any(echo in head for echo in _ECHO)
-
-
-def _plain(text: str) -> str:
-    return _ESCAPE.sub("", text) if "\x1b" in text or "\0" in text else text
 
 
 def cleaned(text: str) -> Iterator[str]:
@@ -65,16 +77,25 @@ def _is_only_process(piece: str) -> bool:
     return len(piece) < 120 and _PROCESS.fullmatch(piece) is not None
 
 
-def _physical(path: Path) -> Iterator[str]:
-    """Yield lines without loading the file; what stands behind a carriage return is a new one."""
+def _blocks(path: Path) -> Iterator[bytes]:
+    """Yield the file as whole lines of UTF-8, some at a time."""
+    rest = b""
     try:
-        with path.open("rb") as file:
-            head = file.read(2)
-            if head in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-                yield from text_lines(path)
-                return
-            file.seek(0)
-            while raw := file.readline(_LONGEST):
-                yield from raw.decode("utf-8", errors="replace").splitlines()
+        for read in _reads(path):
+            block = rest + read.replace(b"\0", b"")
+            end = block.rfind(b"\n") + 1 or len(block)
+            yield block[:end]
+            rest = block[end:]
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror or error})") from error
+    if rest:
+        yield rest
+
+
+def _reads(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        is_utf_16 = file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+        file.seek(0)
+        decode = codecs.getincrementaldecoder("utf-16")("replace").decode if is_utf_16 else None
+        while block := file.read(_BLOCK):
+            yield decode(block).encode() if decode else block

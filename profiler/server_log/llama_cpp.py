@@ -6,15 +6,17 @@ common/ and tools/server: "prompt eval time = 15.62 ms / 12 tokens (…)" and "e
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from stallscope.profiler.capture import EngineSample
 from stallscope.profiler.server_log.lines import Line
+from stallscope.profiler.server_log.sought import sought
 
 _N = r"(\d{1,12}(?:\.\d{1,6})?)"
-_TIMED = re.compile(rf"\b(prompt )?eval time\s*=\s*{_N} ms /\s*(\d{{1,12}}) (?:tokens|runs)")
+_TIMED = sought(
+    rf"\b(prompt )?eval time\s*=\s*{_N} ms /\s*(\d{{1,12}}) (?:tokens|runs)", "eval time", before=7
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
@@ -16,22 +15,31 @@ from stallscope.profiler.server_log.iterations import steps
 from stallscope.profiler.server_log.lines import Line, read_log
 from stallscope.profiler.server_log.readings import periodic_samples
 from stallscope.profiler.server_log.sequence_cap import seen_cap
+from stallscope.profiler.server_log.sought import sought
 from stallscope.profiler.spec import Subject
 
 ENGINES = {
-    "vllm": re.compile(
+    "vllm": sought(
         r"Avg (?:prompt|generation) throughput: |Running: \d+ reqs|vLLM API server|vllm: error: "
         r"|Iteration\(\d+\): \d+ context|LLM engine \(v|\(APIServer pid="
-        r"|(?:INFO|WARNING|ERROR) \d\d-\d\d \d\d:\d\d:\d\d \[?\w{1,60}\.py:\d+\]"
+        r"|(?:INFO|WARNING|ERROR) \d\d-\d\d \d\d:\d\d:\d\d \[?\w{1,60}\.py:\d+\]",
+        *("(APIServer pid=", ".py:", "Running: ", "Avg ", "Iteration(", "vLLM API server"),
+        *("LLM engine (v", "vllm: error: "),
+        before=90,
     ),
-    "sglang": re.compile(
+    "sglang": sought(
         r"(?:Prefill|Decode) batch[.,] ?#|new fill batch\. #seq|#running-req: \d|ServerArgs\("
-        r"|sglang\.launch_server"
+        r"|sglang\.launch_server",
+        *(" batch", "#running-req: ", "ServerArgs(", "sglang.launch_server"),
+        before=8,
     ),
-    "tensorrt-llm": re.compile(
-        r"\[TRT-LLM\]|\[TensorRT-LLM\]|\"Active Request Count\":|\biter = \d+, global_rank"
+    "tensorrt-llm": sought(
+        r"\[TRT-LLM\]|\[TensorRT-LLM\]|\"Active Request Count\":|\biter = \d+, global_rank",
+        *("[TRT-LLM]", "[TensorRT-LLM]", '"Active Request Count":', "iter = "),
     ),
-    "llama.cpp": re.compile(r"\beval time\s*=\s*[\d.]+ ms /|llama_model_load"),
+    "llama.cpp": sought(
+        r"\beval time\s*=\s*[\d.]+ ms /|llama_model_load", "eval time", "llama_model_load"
+    ),
 }
 # What a line must hold to be kept, as plain text: far faster than the patterns themselves.
 _MARKS = (

@@ -16,18 +16,19 @@ from typing import NamedTuple
 from stallscope.profiler.capture import EngineSample, Event
 from stallscope.profiler.server_log.lines import Line
 from stallscope.profiler.server_log.readings import spread
+from stallscope.profiler.server_log.sought import sought
 
 _S = 1_000_000_000
 _N = r"(\d{1,12}(?:\.\d{1,6})?)"
-_RUNNING = re.compile(rf"#running[-_]req: {_N}")
-_QUEUE = re.compile(rf"#(?:queue-req|remaining_req): {_N}")
+_RUNNING = sought(rf"#running[-_]req: {_N}", "#running")
+_QUEUE = sought(rf"#(?:queue-req|remaining_req): {_N}", "#queue-req: ", "#remaining_req: ")
 _USAGE = re.compile(rf"\b(?:token|mamba) usage: {_N}")
-_NEW_SEQ = re.compile(rf"#(?:new-seq|seq): {_N}")
-_NEW_TOKEN = re.compile(rf"#new[-_]token: {_N}")
-_RATE = re.compile(rf"gen throughput \(token/s\): {_N}")
+_NEW_SEQ = sought(rf"#(?:new-seq|seq): {_N}", "#new-seq: ", "#seq: ")
+_NEW_TOKEN = sought(rf"#new[-_]token: {_N}", "#new")
+_RATE = sought(rf"gen throughput \(token/s\): {_N}", "gen throughput")
 _RANK = re.compile(r"\b(?:DP(?P<dp>\d{1,4}))?[ _]?(?:TP(?P<tp>\d{1,4}))?\]")
 _READY = "The server is fired up"
-_RETRACTED = re.compile(r"#retracted_reqs: (\d{1,9})")
+_RETRACTED = sought(r"#retracted_reqs: (\d{1,9})", "#retracted")
 _DECODE_GAP_S = 5.0  # between decode lines, where there are none to tell
 
 
@@ -57,11 +58,11 @@ def batches(lines: Sequence[Line]) -> list[Batch]:
 
 
 def _batch(line: Line) -> Batch | None:
-    running, queue = _number(_RUNNING, line), _number(_QUEUE, line)
+    running, queue = _RUNNING.number(line.text), _QUEUE.number(line.text)
     rank = _RANK.search(line.text, 0, 60)
     if running is None or queue is None or (rank and (rank.group("tp") or "0") != "0"):
         return None
-    new, tokens = _number(_NEW_SEQ, line), _number(_NEW_TOKEN, line)
+    new, tokens = _NEW_SEQ.number(line.text), _NEW_TOKEN.number(line.text)
     is_prefill = new is not None and tokens is not None
     used = [float(x) for x in _USAGE.findall(line.text)]
     return Batch(
@@ -72,7 +73,7 @@ def _batch(line: Line) -> Batch | None:
         running,
         max(used) if used and max(used) <= 1 else None,
         tokens if is_prefill else None,
-        _number(_RATE, line),
+        _RATE.number(line.text),
     )
 
 
@@ -125,8 +126,3 @@ def preemptions(lines: Sequence[Line]) -> Iterator[Event]:
         found = _RETRACTED.search(line.text)
         if found is not None and int(found.group(1)):
             yield Event(line.t_ns, "preempt", None, {"engine": "0", "count": int(found.group(1))})
-
-
-def _number(pattern: re.Pattern[str], line: Line) -> float | None:
-    found = pattern.search(line.text)
-    return float(found.group(1)) if found is not None else None

@@ -12,24 +12,32 @@ from collections.abc import Iterator, Sequence
 from stallscope.profiler.server_log.iterations import Iteration
 from stallscope.profiler.server_log.lines import Line
 from stallscope.profiler.server_log.readings import Reading
+from stallscope.profiler.server_log.sought import sought
 
 _N = r"(\d{1,12}(?:\.\d{1,20})?)"
-_ITER = re.compile(r"\biter = \d{1,12}, global_rank = (\d{1,6})")
+_ITER = sought(r"\biter = \d{1,12}, global_rank = (\d{1,6})", "iter = ")
 _ELAPSED = re.compile(rf"\b(?:elapsed_time = {_N}s|host_step_time = {_N}ms)")
 _SCHEDULED = re.compile(r"num_scheduled_requests(?: =|:) (\d{1,9})")
 _STATE = re.compile(r"'num_(ctx_requests|ctx_tokens|generation_tokens)': (\d{1,12})")
 _FIELD = re.compile(rf'"([A-Z][\w ]{{1,60}})":{_N}')
 _ACTIVE = ("Active Request Count", "Scheduled Requests")
 _BLOCKS = ("Used KV cache blocks", "Max KV cache blocks")
-_CAP = re.compile(r'"Max Request Count":(\d{1,9})|\bmax_num_requests=(\d{1,9})')
+_CAP = sought(
+    r'"Max Request Count":(\d{1,9})|\bmax_num_requests=(\d{1,9})',
+    '"Max Request Count":',
+    "max_num_requests=",
+)
 
 
 def iterations(lines: Sequence[Line]) -> Iterator[Iteration]:
     """Yield passes of rank 0: with speculative decoding only the scheduled requests are exact."""
     for line in lines:
-        found, elapsed = _ITER.search(line.text), _ELAPSED.search(line.text)
+        found = _ITER.search(line.text)
+        if found is None or int(found.group(1)):
+            continue
+        elapsed = _ELAPSED.search(line.text)
         states = {name: int(count) for name, count in _STATE.findall(line.text)}
-        if found is None or elapsed is None or int(found.group(1)) or len(states) < 3:
+        if elapsed is None or len(states) < 3:
             continue
         seconds, milliseconds = elapsed.groups()
         scheduled = _SCHEDULED.search(line.text)
@@ -46,6 +54,8 @@ def iterations(lines: Sequence[Line]) -> Iterator[Iteration]:
 def readings(lines: Sequence[Line]) -> Iterator[Reading]:
     """Yield the JSON's requests and blocks: those that are active and not scheduled wait."""
     for line in lines:
+        if _ACTIVE[0] not in line.text:
+            continue
         found = {name: float(value) for name, value in _FIELD.findall(line.text)}
         if not all(name in found for name in _ACTIVE):
             continue

@@ -14,22 +14,26 @@ from stallscope.profiler.capture import Event
 from stallscope.profiler.server_log.iterations import Iteration
 from stallscope.profiler.server_log.lines import Line
 from stallscope.profiler.server_log.readings import Reading
+from stallscope.profiler.server_log.sought import sought
 
 _N = r"(\d{1,12}(?:\.\d{1,6})?)"
-_ENGINE = re.compile(r"\bEngine (\d{1,6}):")
-_RUNNING = re.compile(rf"\bRunning: {_N} reqs")
-_WAITING = re.compile(rf"\b(?:Waiting|Pending): {_N} reqs")
-_SWAPPED = re.compile(rf"\bSwapped: {_N} reqs")
-_PROMPT = re.compile(rf"Avg prompt throughput: {_N} tokens/s")
-_OUTPUT = re.compile(rf"Avg generation throughput: {_N} tokens/s")
-_KV = re.compile(rf"\b\w{{2,8}} KV cache usage: {_N}%")
-_HITS = re.compile(rf"(?<!External )Prefix cache hit rate: (?:GPU: )?{_N}%")
-_EXTERNAL = re.compile(rf"External prefix cache hit rate: {_N}%")
-_ITERATION = re.compile(
+_ENGINE = sought(r"\bEngine (\d{1,6}):", "Engine ")
+_RUNNING = sought(rf"\bRunning: {_N} reqs", "Running: ")
+_WAITING = sought(rf"\b(?:Waiting|Pending): {_N} reqs", "Waiting: ", "Pending: ")
+_SWAPPED = sought(rf"\bSwapped: {_N} reqs", "Swapped: ")
+_PROMPT = sought(rf"Avg prompt throughput: {_N} tokens/s", "Avg prompt")
+_OUTPUT = sought(rf"Avg generation throughput: {_N} tokens/s", "Avg generation")
+_KV = sought(rf"\b\w{{2,8}} KV cache usage: {_N}%", " KV cache usage: ", before=8)
+_HITS = sought(rf"(?<!External )Prefix cache hit rate: (?:GPU: )?{_N}%", "Prefix cache hit rate: ")
+_EXTERNAL = sought(rf"External prefix cache hit rate: {_N}%", "External prefix")
+_ITERATION = sought(
     rf"Iteration\((\d{{1,12}})\): {_N} context requests, {_N} context tokens, "
-    rf"{_N} generation requests, {_N} generation tokens, iteration elapsed time: {_N} ms"
+    rf"{_N} generation requests, {_N} generation tokens, iteration elapsed time: {_N} ms",
+    "Iteration(",
 )
-_PREEMPTED = re.compile(r"is preempted by PreemptionMode\.(\w+) mode|preempted by \w+ mode")
+_PREEMPTED = sought(
+    r"is preempted by PreemptionMode\.(\w+) mode|preempted by \w+ mode", "preempted by ", before=3
+)
 _CUMULATIVE = re.compile(r"total_num_cumulative_preemption=(\d{1,12})")
 PERIOD_S = {"0": 5.0, "1": 10.0}
 
@@ -37,20 +41,20 @@ PERIOD_S = {"0": 5.0, "1": 10.0}
 def readings(lines: Sequence[Line]) -> Iterator[Reading]:
     """Yield the periodic lines' gauges and rates; swapped-out requests wait."""
     for line in lines:
-        running, waiting = _number(_RUNNING, line), _number(_WAITING, line)
+        running, waiting = _RUNNING.number(line.text), _WAITING.number(line.text)
         if running is None or waiting is None:
             continue
-        used, engine = _number(_KV, line), _ENGINE.search(line.text)
+        used, engine = _KV.number(line.text), _ENGINE.search(line.text)
         yield Reading(
             line.t_ns,
             str(int(engine.group(1))) if engine else "0",
-            waiting + (_number(_SWAPPED, line) or 0.0),
+            waiting + (_SWAPPED.number(line.text) or 0.0),
             running,
             used / 100 if used is not None and used <= 100 else None,
-            _number(_PROMPT, line),
-            _number(_OUTPUT, line),
-            _percent(_number(_HITS, line)),
-            _percent(_number(_EXTERNAL, line)),
+            _PROMPT.number(line.text),
+            _OUTPUT.number(line.text),
+            _percent(_HITS.number(line.text)),
+            _percent(_EXTERNAL.number(line.text)),
         )
 
 
@@ -85,11 +89,6 @@ def preemptions(lines: Sequence[Line]) -> Iterator[Event]:
         total = _CUMULATIVE.search(line.text)
         data = {"total": int(total.group(1))} if total else {}
         yield Event(line.t_ns, "preempt", None, {"engine": "0", **data})
-
-
-def _number(pattern: re.Pattern[str], line: Line) -> float | None:
-    found = pattern.search(line.text)
-    return float(found.group(1)) if found is not None else None
 
 
 def _percent(value: float | None) -> float | None:
