@@ -12,6 +12,7 @@ from pathlib import Path
 
 from stallscope.errors import InputError
 from stallscope.profiler.capture_file import is_capture
+from stallscope.profiler.metrics_page.reader import has_page as has_metrics_page
 from stallscope.profiler.ncu.pages import has_page
 from stallscope.profiler.nsys.stats_tables import has_table
 from stallscope.profiler.regular_file import check_readable
@@ -31,6 +32,7 @@ class InputKind(StrEnum):
     NCU_PAGE = "a page of ncu"
     NCU_REPORT = "an ncu report"
     TELEMETRY = "output of nvidia-smi or DCGM"
+    METRICS = "an inference server's metrics"
     SERVER_LOG = "an inference server's log"
 
 
@@ -82,6 +84,8 @@ def input_kind(path: Path) -> InputKind | None:
         return InputKind.NCU_PAGE
     if has_table(lines):
         return InputKind.NSYS_STATS
+    if has_metrics_page(lines):
+        return InputKind.METRICS
     if form_of(lines) is not None:
         return InputKind.TELEMETRY
     return InputKind.SERVER_LOG if has_log(lines) else None

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 READ = (
     "diagnose reads captures of stallscope, nsys reports (.nsys-rep), their SQLite exports and "
-    "nsys stats, traces of the PyTorch profiler, what ncu, nvidia-smi and DCGM print, and logs of "
-    "inference servers"
+    "nsys stats, traces of the PyTorch profiler, what ncu, nvidia-smi and DCGM print, and logs and "
+    "pages of /metrics of inference servers"
 )
 
 
@@ -80,6 +80,10 @@ def _read_other(path: Path, kind: InputKind) -> Capture:
         from stallscope.profiler.ncu.reader import read_ncu_csv
 
         return read_ncu_csv(path)
+    if kind is InputKind.METRICS:
+        from stallscope.profiler.metrics_page.reader import read_metrics
+
+        return read_metrics(path)
     if kind is InputKind.SERVER_LOG:
         from stallscope.profiler.server_log.reader import read_server_log
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from stallscope.errors import InputError
 from stallscope.profiler.capture import Capture, EngineSample, Event, Source
+from stallscope.profiler.sequence_cap import seen_cap
 from stallscope.profiler.server_log import failures, llama_cpp, sglang, tensorrt, vllm
 from stallscope.profiler.server_log.clock import LogClock
 from stallscope.profiler.server_log.facts import Facts, read_facts
 from stallscope.profiler.server_log.iterations import steps
 from stallscope.profiler.server_log.lines import Line, read_log
 from stallscope.profiler.server_log.readings import periodic_samples
-from stallscope.profiler.server_log.sequence_cap import seen_cap
 from stallscope.profiler.server_log.sought import sought
 from stallscope.profiler.spec import Subject
 

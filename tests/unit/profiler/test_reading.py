@@ -58,11 +58,15 @@ CONTENTS = {
         b'# HELP x\nDCGM_FI_DEV_GPU_UTIL{gpu="0"} 5\n',
         b"GPUId,TimeStampUs,Field,Values\n",
     ],
+    InputKind.METRICS: [
+        b'vllm:num_requests_running{engine="0"} 5.0\n',
+        b'# HELP x\nDCGM_FI_DEV_GPU_UTIL{gpu="0"} 5\nvllm:kv_cache_usage_perc 0.5\n',
+    ],
     None: [
         b"",
         b"timestamp,name,value\n2026/01/03,x,1\n",
         b"2024/01/16 14:44:16 INFO started, 3 workers\n",
-        b'vllm:num_requests_running{engine="0"} 5.0\n',
+        b'node_load1{instance="a"} 0.5\n',
         b"INFO request served\n" * 100 + b"| NVIDIA-SMI 590.48.01   Driver |\n",  # deep in a log
         b"old\n",
         b'{"model": "llama"}',

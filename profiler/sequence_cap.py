@@ -1,4 +1,4 @@
-"""The cap on running requests, where a log does not state it but shows it."""
+"""The cap on running requests, where a source does not state it but shows it."""
 
 from __future__ import annotations
 
@@ -21,10 +21,13 @@ class Cap(NamedTuple):
     sentence: str
 
 
-def seen_cap(samples: Sequence[EngineSample], engine: str) -> Cap | None:
+def seen_cap(
+    samples: Sequence[EngineSample], engine: str, *, source: str = "log", moment: str = "line"
+) -> Cap | None:
     """Return the number of running requests that was never passed while others waited.
 
     It must be a default of vLLM's, or that of nearly every moment with a queue and free KV room.
+    The sentence calls what was read a `source` of many a `moment`.
     """
     moments = _moments(samples)
     queued = [m for m in moments if m.get("waiting")]
@@ -34,12 +37,15 @@ def seen_cap(samples: Sequence[EngineSample], engine: str) -> Cap | None:
         return None
     if engine == "vllm" and most in VLLM_DEFAULTS:
         said = f"running stood at {most:.0f}, a default of vLLM's, while requests waited"
-        return Cap(int(most), f"The log does not state max_num_seqs; {said}, and was never higher.")
+        return Cap(
+            int(most), f"The {source} does not state max_num_seqs; {said}, and was never higher."
+        )
     roomy = [m for m in queued if m.get("kv_used_fraction", 1.0) < _FULL]
     pinned = [m for m in roomy if m["running"] == most]
     if len(pinned) >= _LEAST_MOMENTS and len(pinned) >= _PINNED * len(queued):
-        said = f"running stood at {most:.0f} in {len(pinned)} of {len(queued)} lines with a queue"
-        return Cap(int(most), f"The log states no cap on running requests; {said}.")
+        said = f"running stood at {most:.0f} in {len(pinned)} of {len(queued)} {moment}s "
+        said += "with a queue"
+        return Cap(int(most), f"The {source} states no cap on running requests; {said}.")
     return None
 
 

@@ -1,0 +1,1 @@
+"""Pages of /metrics: what vLLM, SGLang, TensorRT-LLM, TGI and llama.cpp tell of themselves."""

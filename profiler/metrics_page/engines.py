@@ -1,0 +1,50 @@
+"""The engines whose pages are read, and which of their quantities a sample tells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from stallscope.profiler.metrics_page.exposition import Sample
+from stallscope.profiler.metrics_page.table import Pick, Table
+from stallscope.profiler.metrics_page.vllm import VLLM
+
+
+class Known(NamedTuple):
+    """An engine's table, made for looking metrics up."""
+
+    table: Table
+    picks: Mapping[str, tuple[Pick, ...]]
+    labels: Mapping[str, tuple[tuple[str, str], ...]]
+
+
+def _known(table: Table) -> Known:
+    labels: dict[str, list[tuple[str, str]]] = {}
+    for fact, places in table.labels.items():
+        for place in places:
+            metric, _, label = place.partition(".")
+            labels.setdefault(metric, []).append((fact, label))
+    return Known(table, table.picks(), {k: tuple(v) for k, v in labels.items()})
+
+
+ENGINES: Mapping[str, Known] = {table.engine: _known(table) for table in (VLLM,)}
+# Series that are never looked at: the bulk of every page.
+_BUCKET = re.compile(r"^#|^[\w:]+_(?:bucket|created)[ {]")
+_PREFIXES = re.compile("|".join(f"(?:{k.table.prefix.pattern})" for k in ENGINES.values()))
+
+
+def may_matter(line: str) -> bool:
+    """Tell quickly whether a line can be of use: it is of an engine's, and no bucket."""
+    return _PREFIXES.match(line) is not None and _BUCKET.match(line) is None
+
+
+def engine_of(sample: Sample) -> tuple[Known, str] | None:
+    """Return the engine that a sample is of, and its metric without the prefix."""
+    for known in ENGINES.values():
+        found = known.table.prefix.match(sample.name)
+        if found is not None:
+            metric = sample.name[found.end() :]
+            if metric in known.picks or metric in known.labels:
+                return known, metric
+    return None

@@ -1,0 +1,54 @@
+"""Lines of Prometheus text and OpenMetrics, one at a time, so that a damaged one costs no other."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+_LINE = re.compile(
+    r"(?P<name>[A-Za-z_:][\w:]*)[ \t]*"
+    r'(?:\{(?P<labels>(?:[^"{}]|"(?:[^"\\]|\\.)*")*)\})?[ \t]+'
+    r"(?P<value>[-+]?(?:\d[\d.]*(?:[eE][-+]?\d{1,3})?|\.\d+|Inf|NaN))"
+    r"(?:[ \t]+(?P<time>\d[\d.]*))?[ \t]*(?:#.*)?"  # an exemplar stands behind #
+)
+_LABEL = re.compile(r'([A-Za-z_]\w*)[ \t]*=[ \t]*"((?:[^"\\]|\\.)*)"')
+_ESCAPE = re.compile(r"\\(.)")
+_MOST_LONG = 1 << 16
+_LEAST_MS = 100_000_000_000  # as seconds this is the year 5138; as milliseconds 1973
+
+
+class Sample(NamedTuple):
+    """One line: a metric, its labels, its value, and when it was taken (ns since 1970) if told."""
+
+    name: str
+    labels: Mapping[str, str]
+    value: float
+    unix_ns: int | None
+
+
+def sample_of(line: str) -> Sample | None:
+    """Read a line; None for comments, what is damaged, and values that are no finite number."""
+    found = _LINE.fullmatch(line.strip()) if len(line) < _MOST_LONG else None
+    if found is None:
+        return None
+    try:
+        value, time = float(found["value"]), float(found["time"] or "nan")
+    except ValueError:  # "1.2.3"
+        return None
+    if not math.isfinite(value):
+        return None
+    labels = {k: _ESCAPE.sub(_unescaped, v) for k, v in _LABEL.findall(found["labels"] or "")}
+    return Sample(found["name"], labels, value, _unix_ns(time))
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    return "\n" if found[1] == "n" else found[1]
+
+
+def _unix_ns(time: float) -> int | None:
+    """Take seconds, as OpenMetrics writes them, or milliseconds, as Prometheus text does."""
+    if not math.isfinite(time) or not 0 < time < 1e15:
+        return None
+    return round(time * 1e6) if time >= _LEAST_MS else round(time * 1e9)

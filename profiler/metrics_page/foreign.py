@@ -1,0 +1,53 @@
+"""What a page holds that is not read here, in words for a refusal."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from stallscope.profiler.metrics_page.exposition import sample_of
+
+READ = (
+    "pages of vLLM, SGLang, TensorRT-LLM, Triton, TGI and llama.cpp are read: give the address "
+    "of the engine's own /metrics"
+)
+_HTML = re.compile(r"\s*<(?:!doctype|html|head|body|\?xml)", re.IGNORECASE)
+_FAMILY = re.compile(r"[^_:]+")
+_LINES = 20_000  # of a page looked at; what it is shows long before
+# Prefixes that do not name what wrote them.
+_KNOWN = {
+    "node": "node_exporter",
+    "go": "a Go program",
+    "python": "a Python program",
+    "process": "a process",
+    "prometheus": "Prometheus",
+    "DCGM": "dcgm-exporter",
+    "nv": "Triton",
+    "kube": "kube-state-metrics",
+    "container": "cAdvisor",
+}
+_OF_ANY = ("go", "python", "process", "promhttp", "http")  # client libraries add these to any page
+
+
+def what_it_holds(text: str) -> str:
+    """Say what a page is: nothing, HTML, metrics of something else, or no metrics at all."""
+    if not text.strip():
+        return "the page is empty"
+    if _HTML.match(text):
+        return "it is an HTML page"
+    counts: Counter[str] = Counter()
+    for line in text.splitlines()[:_LINES]:
+        sample = sample_of(line)
+        family = _FAMILY.match(sample.name) if sample is not None else None
+        if family is not None:
+            counts[family[0]] += 1
+    if not counts:
+        return "it holds no metrics"
+    own = {k: n for k, n in counts.items() if k not in _OF_ANY} or counts
+    most = max(own, key=lambda k: (own[k], k))
+    return f"it holds metrics of {_KNOWN.get(most, f'{most}_…')}, and none of an engine"
+
+
+def has_metrics(text: str) -> bool:
+    """Tell whether any line is a metric with a value."""
+    return any(sample_of(line) is not None for line in text.splitlines()[:_LINES])

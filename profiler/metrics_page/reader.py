@@ -1,0 +1,111 @@
+"""Read a file of one or several pages of /metrics."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator, Sequence
+from os import PathLike
+from pathlib import Path
+
+from stallscope.errors import InputError
+from stallscope.profiler.capture import Capture
+from stallscope.profiler.metrics_page.engines import engine_of, may_matter
+from stallscope.profiler.metrics_page.exposition import sample_of
+from stallscope.profiler.metrics_page.scrape import (
+    START,
+    Scrape,
+    is_broken_off,
+    scrape_lines,
+)
+from stallscope.profiler.metrics_page.times import placed
+from stallscope.profiler.metrics_page.to_capture import capture_of_scrapes
+
+_SCRAPE = re.compile(r"# ?scrape_unix_ms[ =:]+([0-9]{12,13})\b")
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_MS = 1_000_000
+_LONGEST = 1 << 20
+MOST_BYTES = 64 << 20  # of one page; a vLLM server's has 60 kB, a federated one of hundreds 20 MB
+
+
+def has_page(lines: Sequence[str]) -> bool:
+    """Tell whether a line of an engine's metrics stands in these."""
+    return any(may_matter(line) and _is_whole(line) for line in lines)
+
+
+def _is_whole(line: str) -> bool:
+    sample = sample_of(line)
+    return sample is not None and engine_of(sample) is not None
+
+
+def read_metrics(path: str | PathLike[str]) -> Capture:
+    """Read a page, or a series of whole pages, each behind "# scrape_unix_ms N".
+
+    Pages that are glued together without it are told apart where a series comes again. Times count
+    from the first page. Raises InputError for a page of more than 64 MiB, and where no engine's
+    metrics are found.
+    """
+    path = Path(path)
+    times, scrapes = placed(_scrapes(path))
+    return capture_of_scrapes(scrapes, str(path), is_timed=times)
+
+
+def _scrapes(path: Path) -> Iterator[Scrape]:
+    for unix_ns, lines, is_cut in _pages(path):
+        yield scrape_lines(lines, 0, unix_ns, is_cut=is_cut)
+
+
+def _pages(path: Path) -> Iterator[tuple[int | None, list[str], bool]]:
+    """Yield the lines that may matter of one page after the other, and when it was scraped.
+
+    The last one may be cut.
+    """
+    unix_ns: int | None = None
+    kept: list[str] = []
+    seen: set[str] = set()
+    size, line = 0, ""
+    for line in _lines(path):
+        found = _SCRAPE.match(line) if line.startswith("#") else None
+        series = _series(line) if found is None else ""
+        if found is not None or series in seen:
+            if kept:
+                yield unix_ns, kept, False
+            unix_ns = int(found[1]) * _MS if found is not None else None
+            kept, size = [], 0
+            seen.clear()
+        size += len(line)
+        if size > MOST_BYTES:
+            raise InputError(
+                f"{path}: one page of more than {MOST_BYTES >> 20} MiB, where an engine's has "
+                "less than one; give the page of the engine alone"
+            )
+        if series:
+            seen.add(series)
+            kept.append(line)
+        elif line.startswith(START):
+            kept.append(line)
+    is_cut = is_broken_off(line)
+    if is_cut and kept[-1:] == [line]:
+        kept.pop()
+    if kept:
+        yield unix_ns, kept, is_cut
+
+
+def _series(line: str) -> str:
+    """Return a series by its name and labels, "" for what does not matter."""
+    if not may_matter(line):
+        return ""
+    end = line.rfind("}")
+    return line[: end + 1] if end > 0 else line.split(maxsplit=1)[0]
+
+
+def _lines(path: Path) -> Iterator[str]:
+    try:
+        with path.open("rb") as file:
+            head = file.read(3)
+            encoding = "utf-16" if head[:2] in _UTF16 else "utf-8-sig"
+        with path.open(encoding=encoding, errors="replace", newline=None) as text:
+            while line := text.readline(_LONGEST):
+                yield line
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror or error})") from error

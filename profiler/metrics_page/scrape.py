@@ -1,0 +1,125 @@
+"""One page of /metrics, reduced to the quantities that engines told at that moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from stallscope.profiler.metrics_page.engines import ENGINES, Known, engine_of, may_matter
+from stallscope.profiler.metrics_page.exposition import Sample, sample_of
+
+# Labels that tell engines apart, replicas first; of what a federated page adds, the instance.
+IDENTITY = ("instance", "pod", "model_name", "model", "engine", "dp_rank")
+# Ranks of one engine: each tells the same, so the highest stands for all.
+_SHARDS = ("tp_rank", "pp_rank", "moe_ep_rank", "pid")
+START = "process_start_time_seconds"
+
+
+class Page(NamedTuple):
+    """One whole page: when it was scraped, on a monotonic clock and since 1970, and its text."""
+
+    t_ns: int
+    unix_ns: int | None
+    text: str
+
+
+class Identity(NamedTuple):
+    """An engine as its labels name it; labels are those of IDENTITY that stand on its series."""
+
+    engine: str
+    labels: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scrape:
+    """What a page told: `values` by engine and quantity, `facts` that do not change.
+
+    `starts` are start times of processes by instance ("" on a page of one), `unix_ns` when its
+    samples were taken; `is_cut` says that the last line breaks off.
+    """
+
+    t_ns: int
+    unix_ns: int | None
+    values: Mapping[Identity, Mapping[str, float]]
+    facts: Mapping[Identity, Mapping[str, str]]
+    starts: Mapping[str, float] = field(default_factory=dict)
+    is_cut: bool = False
+
+
+def scrape_of(page: Page) -> Scrape:
+    """Reduce a page to some dozens of numbers; keep these, not the page, of a long watch."""
+    lines = page.text.splitlines(keepends=True)
+    is_cut = bool(lines) and is_broken_off(lines[-1])
+    return scrape_lines(lines[:-1] if is_cut else lines, page.t_ns, page.unix_ns, is_cut=is_cut)
+
+
+def is_broken_off(last: str) -> bool:
+    """Tell whether a last line was cut: it has no end, and its number may lack digits."""
+    return not last.endswith(("\n", "\r")) and not last.startswith("# EOF")
+
+
+def scrape_lines(
+    lines: Iterable[str], t_ns: int, unix_ns: int | None, *, is_cut: bool = False
+) -> Scrape:
+    """Reduce the whole lines of one page."""
+    parts = _Parts()
+    for line in lines:
+        if may_matter(line):
+            parts.take(line)
+        elif line.startswith(START):
+            parts.take_start(line)
+    when = parts.unix_ns if unix_ns is None else unix_ns
+    return Scrape(t_ns, when, parts.values(), parts.facts, parts.starts, is_cut)
+
+
+Shards = dict[tuple[str, ...], float]
+
+
+class _Parts:
+    """The samples of a page, gathered line by line."""
+
+    def __init__(self) -> None:
+        self._found: dict[Identity, dict[tuple[str, int], Shards]] = {}
+        self.facts: dict[Identity, dict[str, str]] = {}
+        self.starts: dict[str, float] = {}
+        self.unix_ns: int | None = None
+
+    def take(self, line: str) -> None:
+        sample = sample_of(line)
+        found = engine_of(sample) if sample is not None else None
+        if sample is not None and found is not None:
+            self._put(sample, *found)
+
+    def take_start(self, line: str) -> None:
+        sample = sample_of(line)
+        if sample is not None and sample.name == START:
+            self.starts[sample.labels.get("instance", "")] = sample.value
+
+    def _put(self, sample: Sample, known: Known, metric: str) -> None:
+        labels = sample.labels
+        told = tuple((name, labels[name]) for name in IDENTITY if labels.get(name))
+        identity = Identity(known.table.engine, told)
+        shard = tuple(labels.get(name, "") for name in _SHARDS)
+        for quantity, rank, label, value in known.picks.get(metric, ()):
+            if not label or labels.get(label) == value:
+                places = self._found.setdefault(identity, {})
+                shards = places.setdefault((quantity, rank), {})
+                shards[shard] = shards.get(shard, 0.0) + sample.value
+        facts = self.facts.setdefault(identity, {})
+        for fact, label in known.labels.get(metric, ()):
+            if labels.get(label, "None") != "None":
+                facts.setdefault(fact, labels[label])
+        if sample.unix_ns is not None:
+            self.unix_ns = max(self.unix_ns or 0, sample.unix_ns)
+
+    def values(self) -> Mapping[Identity, Mapping[str, float]]:
+        """Return each quantity from its best place, of the rank that tells most."""
+        made: dict[Identity, Mapping[str, float]] = {}
+        for identity, places in self._found.items():
+            values: dict[str, float] = {}
+            for quantity, rank in sorted(places):
+                values.setdefault(quantity, max(places[quantity, rank].values()))
+            ENGINES[identity.engine].table.finish(values)
+            made[identity] = {k: v for k, v in values.items() if not k.startswith("_")}
+        return made

@@ -1,0 +1,42 @@
+"""The times of pages in a file: since 1970 as they say, made into a clock that never goes back."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from stallscope.profiler.metrics_page.scrape import Scrape
+
+_S = 1_000_000_000
+
+
+def placed(scrapes: Iterable[Scrape]) -> tuple[bool, list[Scrape]]:
+    """Count times from the first page, and tell whether the pages have any.
+
+    Where the clock was set back, time goes on by one usual interval. Pages without a time are set
+    a second apart.
+    """
+    found = list(scrapes)
+    times = [scrape.unix_ns for scrape in found]
+    told = [t for t in times if t is not None]
+    if len(told) < len(found):
+        return False, [replace(s, t_ns=i * _S, unix_ns=None) for i, s in enumerate(found)]
+    return True, [replace(s, t_ns=t) for s, t in zip(found, _rising(told), strict=True)]
+
+
+def jumps_back(scrapes: Sequence[Scrape]) -> bool:
+    """Tell whether a page says it is older than the one before it."""
+    told = [scrape.unix_ns for scrape in scrapes if scrape.unix_ns is not None]
+    return any(later < earlier for earlier, later in pairwise(told))
+
+
+def _rising(told: Sequence[int]) -> list[int]:
+    steps = [b - a for a, b in pairwise(told)]
+    usual = round(statistics.median([s for s in steps if s > 0] or [_S]))
+    now, placed_at = 0, [0] if told else []
+    for step in steps:
+        now += step if step >= 0 else usual
+        placed_at.append(now)
+    return placed_at
