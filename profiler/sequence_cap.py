@@ -8,7 +8,9 @@ from typing import NamedTuple
 from stallscope.profiler.capture import EngineSample
 
 VLLM_DEFAULTS = (128, 256, 1024)  # max_num_seqs by device and version, if nobody sets it
-_PINNED = 0.8  # of the moments with a queue at the very same number of running requests
+_PINNED = 0.8  # of the moments with a queue at the cap
+_NEAR = 0.95  # a moment between two steps sees slots free that the next one fills
+_AT_MOST = 0.5  # of those, at the very maximum: a number that merely swings is seldom there
 _LEAST_MOMENTS = 4
 _LEAST_RUNNING = 8  # fewer are held by much else
 _FULL = 0.95
@@ -41,12 +43,13 @@ def seen_cap(
             int(most), f"The {source} does not state max_num_seqs; {said}, and was never higher."
         )
     roomy = [m for m in queued if m.get("kv_used_fraction", 1.0) < _FULL]
-    pinned = [m for m in roomy if m["running"] == most]
-    if len(pinned) >= _LEAST_MOMENTS and len(pinned) >= _PINNED * len(queued):
-        said = f"running stood at {most:.0f} in {len(pinned)} of {len(queued)} {moment}s "
-        said += "with a queue"
-        return Cap(int(most), f"The {source} states no cap on running requests; {said}.")
-    return None
+    pinned = sum(m["running"] == most for m in roomy)
+    near = sum(m["running"] >= _NEAR * most for m in roomy)
+    if pinned < max(_LEAST_MOMENTS, _AT_MOST * near) or near < _PINNED * len(queued):
+        return None
+    said = f"running stood at {most:.0f} in {pinned} of {len(queued)} {moment}s with a queue"
+    said += f", and just under it in {near - pinned}" if near > pinned else ""
+    return Cap(int(most), f"The {source} states no cap on running requests; {said}.")
 
 
 def _moments(samples: Sequence[EngineSample]) -> list[dict[str, float]]:

@@ -29,6 +29,8 @@ def log(*rows: tuple[int, int, float], prompts: float = 0.0) -> str:
         (((64, 9, 97.0),) * 6, None),  # KV is full instead
         (((4, 9, 41.0),) * 6, None),  # so few are held by much else
         ((*((64, 9, 41.0),) * 5, *((60, 9, 41.0),) * 2), None),  # 5 of 7 lines
+        ((*((64, 9, 41.0),) * 5, *((61, 9, 41.0),) * 5), 64),  # between two steps: 61 > 0.95 * 64
+        ((*((64, 9, 41.0),) * 5, *((61, 9, 41.0),) * 6), None),  # it swings, and is seldom there
     ],
 )
 def test_the_cap(rows: tuple[tuple[int, int, float], ...], cap: int | None, tmp_path: Path) -> None:
