@@ -29,6 +29,7 @@ INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 COMMANDS = {
     "run": "Run a model under instrumentation and say what limits it.",
     "nsys": "Run any command under Nsight Systems and say what limits it.",
+    "attach": "Watch a live server through its metrics and say what limits it.",
     "diagnose": "Judge a recorded run.",
     "plan": "Predict memory, speed and limits of a model on a device, without a run.",
     "doctor": "Say what can be observed here, and how to get the rest.",

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from stallscope.errors import CaptureError, InputError, NotModelled, UsageError
+from stallscope.errors import CaptureError, InputError, UsageError
 from stallscope.judge import judge_capture
-from stallscope.named_specs import named_device, named_model
+from stallscope.named_specs import model_or_why, named_device, noting
 from stallscope.options import (
     MODEL_HELP,
     Dtype,
@@ -31,7 +31,6 @@ from stallscope.thresholds_file import read_thresholds
 
 if TYPE_CHECKING:
     from stallscope.profiler.capture import Capture
-    from stallscope.profiler.spec import ModelSpec
 
 FILES_HELP = (
     "A capture, an nsys or PyTorch trace, nsys stats, what ncu, nvidia-smi or DCGM prints, or a "
@@ -69,7 +68,7 @@ def diagnose(
         raise UsageError("- stands alone; name every file of several")
     destination = check_output(output, format=format, force=force, fail_on=fail_on)
     limits = read_thresholds(thresholds)
-    spec, left_out = _model(model)
+    spec, left_out = model_or_why(model)
     facts = {
         "model": spec,
         "device": named_device(gpu, gpu_file, link),
@@ -83,26 +82,9 @@ def diagnose(
     with local(files) as paths:
         from stallscope.profiler.reading import read_inputs
 
-        capture = _noting(named(read_inputs(paths), paths, files), left_out)
+        capture = noting(named(read_inputs(paths), paths, files), left_out)
         diagnosis = judge_capture(capture, thresholds=limits, goal=goal, facts=known)
     deliver(diagnosis, destination)
-
-
-def _model(name: str | None) -> tuple[ModelSpec | None, str | None]:
-    """Return the model, or why a recorded run is judged without: it need not be executed here."""
-    try:
-        return named_model(name), None
-    except NotModelled as error:
-        return None, f"Judged without a cost model: {error}."
-
-
-def _noting(capture: Capture, sentence: str | None) -> Capture:
-    from stallscope.profiler.capture import Event
-
-    if sentence is None:
-        return capture
-    note = Event(0, "check", None, {"sentence": sentence})
-    return replace(capture, events=(note, *capture.events))
 
 
 @contextmanager

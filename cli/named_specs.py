@@ -6,9 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stallscope.errors import UsageError
+from stallscope.errors import NotModelled, UsageError
 
 if TYPE_CHECKING:
+    from stallscope.profiler.capture import Capture
     from stallscope.profiler.spec import DeviceSpec, ModelSpec
 
 
@@ -17,6 +18,24 @@ def named_model(name: str | None) -> ModelSpec | None:
     from stallscope.profiler.models import load_model
 
     return None if name is None else load_model(name)
+
+
+def model_or_why(name: str | None) -> tuple[ModelSpec | None, str | None]:
+    """Return the model, or why a recorded run is judged without: it need not be executed here."""
+    try:
+        return named_model(name), None
+    except NotModelled as error:
+        return None, f"Judged without a cost model: {error}."
+
+
+def noting(capture: Capture, sentence: str | None) -> Capture:
+    """Add a sentence to what the checks of a capture say, if there is one."""
+    from stallscope.profiler.capture import Event
+
+    if sentence is None:
+        return capture
+    note = Event(0, "check", None, {"sentence": sentence})
+    return replace(capture, events=(note, *capture.events))
 
 
 def named_device(

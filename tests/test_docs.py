@@ -81,10 +81,10 @@ def test_links_lead_somewhere(path: Path) -> None:
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_commands_shown_have_the_options_shown(path: Path) -> None:
-    lines = re.findall(r"stallscope (run|diagnose|plan|doctor) ([^`\n#]*)", path.read_text())
+    lines = re.findall(r"stallscope (run|attach|diagnose|plan|doctor) ([^`\n#]*)", path.read_text())
     for command, rest in lines:
         offered = CliRunner().invoke(application(), [command, "--help"]).stdout
-        for option in re.findall(r"(?<!\S)--?[a-z][\w-]*", rest):
+        for option in re.findall(r"(?<!\S)--?[a-z][\w-]*", rest.split(" -- ")[0]):
             assert re.search(rf"{option}\b", offered), f"{command} {option}"
 
 

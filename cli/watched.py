@@ -1,0 +1,138 @@
+"""The steps of `stallscope attach`: watch, beside a command if there is one, and join it all."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from stallscope.errors import InputError
+from stallscope.output import note
+from stallscope.running_verdict import RunningVerdict
+
+if TYPE_CHECKING:
+    from stallscope.analyzers.result import Diagnosis
+    from stallscope.profiler.attach.access import Access
+    from stallscope.profiler.attach.address import Address
+    from stallscope.profiler.attach.gpus import ServerGpus
+    from stallscope.profiler.attach.watch import Watch
+    from stallscope.profiler.capture import Capture
+
+
+@dataclass(frozen=True, slots=True)
+class WatchPlan:
+    """What to watch, and for how long: as long as the command runs where there is one."""
+
+    address: Address
+    access: Access
+    duration_s: float
+    interval_s: float
+    timeout_s: float
+    nvml: bool | None
+    command: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a watch brought; `code` is the command's exit code, 0 without one."""
+
+    plan: WatchPlan
+    code: int
+    watch: Watch
+    gpus: ServerGpus
+
+    def capture(self) -> Capture:
+        """Return it as a capture. Raises InputError where no scrape had an answer."""
+        from stallscope.profiler.attach.to_capture import watched_capture
+        from stallscope.profiler.wrap.ended import with_end
+
+        shown = self.plan.address.shown
+        if not self.watch.scrapes:
+            raise InputError(f"{shown}: {self.watch.last_reason}; no scrape had an answer")
+        return with_end(watched_capture(self.watch, self.gpus, shown), self.code)
+
+
+def watch_server(plan: WatchPlan, judge: Callable[[Capture], Diagnosis]) -> Seen:
+    """Watch a server to the end of the plan, and say on stderr how it stands meanwhile.
+
+    Raises InputError before anything is started where the server cannot be read at all.
+    """
+    from stallscope.profiler.attach.fetch import Fetcher, FetchFailed, Patience
+    from stallscope.profiler.attach.scraping import Scraper
+    from stallscope.profiler.attach.watch import Watch
+    from stallscope.profiler.metrics_page.to_capture import capture_of_scrapes
+
+    shown = plan.address.shown
+    fetcher = Fetcher(plan.address, plan.access, Patience(plan.timeout_s))
+    running = RunningVerdict(
+        judge, lambda scrapes: capture_of_scrapes(scrapes, shown), is_alone=not plan.command
+    )
+    watch = Watch(
+        Scraper(fetcher).scrape,
+        interval_s=plan.interval_s,
+        seen=lambda: running.tell(watch.scrapes),
+    )
+    try:
+        watch.try_once()
+    except FetchFailed as failed:
+        raise InputError(f"{shown}: {failed}") from failed
+    gpus = _sampled(plan)
+    watch.start()
+    try:
+        code = _lasting(plan, watch)
+    finally:
+        watch.stop()
+        running.end()
+        fetcher.close()
+        gpus.stop()
+    return Seen(plan, code, watch, gpus)
+
+
+def _sampled(plan: WatchPlan) -> ServerGpus:
+    """Sample this machine's GPUs if the server is on it, or as asked."""
+    from stallscope.profiler.attach.gpus import ServerGpus
+    from stallscope.profiler.attach.local import is_local
+
+    why_not = None
+    if plan.nvml is False:
+        why_not = "--no-nvml was given"
+    elif plan.nvml is None and not is_local(plan.address.host, plan.address.port):
+        why_not = "the server is on another machine, or behind a tunnel"
+    return ServerGpus(time.monotonic_ns, why_not)
+
+
+def _lasting(plan: WatchPlan, watch: Watch) -> int:
+    """Let the time pass, or the command run; return the command's exit code."""
+    if plan.command:
+        from stallscope.profiler.wrap.follow import follow
+
+        return follow(plan.command, os.environ)
+    note(f"watching {plan.address.shown} for {plan.duration_s:g} s; Ctrl-C ends it")
+    with _ended_by_signals():
+        watch.wait(plan.duration_s)
+    return 0
+
+
+class _Ended(Exception):
+    """Somebody wants the watch to end."""
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Let SIGINT and SIGTERM end the block, and nothing more."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        raise _Ended
+
+    before = {n: signal.signal(n, end) for n in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        with suppress(_Ended):
+            yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

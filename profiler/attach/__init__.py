@@ -1,0 +1,1 @@
+"""Watches a live server through its metrics page."""

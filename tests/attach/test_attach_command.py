@@ -1,0 +1,342 @@
+"""`stallscope attach URL`: the whole command against real local servers."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripted_server import Script, send, serving, vllm_page
+
+from stallscope.profiler.capture_file import read_capture
+
+SCRIPT = str(Path(sys.executable).with_name("stallscope"))
+QUICK = ("--interval", "0.1", "--duration", "1")
+FULL = {"running": 64, "waiting": 18, "kv": 0.995}
+
+
+def attach(
+    *arguments: str, stdin: int = subprocess.DEVNULL, **environ: str
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [SCRIPT, "attach", *arguments],
+        stdin=stdin,
+        capture_output=True,
+        text=True,
+        env=os.environ | environ,
+        timeout=120,
+    )
+
+
+def pages(*texts: str) -> Script:
+    """Answer with each page in its turn, and with the last one from then on."""
+
+    def script(handler: BaseHTTPRequestHandler, number: int) -> None:
+        send(handler, texts[min(number, len(texts) - 1)].encode())
+
+    return script
+
+
+def full_pool(handler: BaseHTTPRequestHandler, number: int) -> None:
+    send(handler, vllm_page(**FULL, tokens=1000 + 90 * number).encode())
+
+
+def judged(*arguments: str, **environ: str) -> tuple[dict[str, Any], str]:
+    done = attach(*arguments, "--format", "json", **environ)
+    assert done.returncode == 0, done.stderr
+    report: dict[str, Any] = json.loads(done.stdout)
+    return report, done.stderr
+
+
+def test_a_full_pool_is_told_while_it_is_watched_and_in_the_end(tmp_path: Path) -> None:
+    kept = tmp_path / "kept.sqlite"
+    with serving(full_pool) as served:
+        lasting = ("--interval", "0.1", "--duration", "2")
+        report, said = judged(served.url, *lasting, "--capture", str(kept))
+    shown = f"http://127.0.0.1:{served.port}/metrics"
+    assert report["verdict"]["class"] == "capacity"
+    assert report["verdict"]["load"] == "overloaded"
+    assert report["capture"]["sources"] == [{"kind": "metrics page", "path": shown}]
+    assert 1 < report["capture"]["duration_s"] < 4
+    first, running, last = said.splitlines()
+    assert first == f"stallscope: watching {shown} for 2 s; Ctrl-C ends it"
+    # The class does not change, so that it is told once; 0.995 is rounded.
+    assert running == "stallscope: 0 s: 64 running, 18 waiting, KV 100 %: capacity"
+    assert last == f"stallscope: recorded {kept}"
+    assert 5 <= len(served.asked) <= 21  # one at once, then one each 0.1 s; fewer on a busy machine
+    assert {path for path, _ in served.asked} == {"/metrics"}
+    capture = read_capture(kept)
+    assert capture.cut is None
+    assert len({s.t_ns for s in capture.engine_samples}) == len(served.asked)
+    again = subprocess.run(
+        [SCRIPT, "diagnose", str(kept), "--format", "json"], capture_output=True, check=True
+    )
+    assert json.loads(again.stdout)["verdict"] == report["verdict"]
+
+
+def test_nothing_secret_is_shown_or_kept(tmp_path: Path) -> None:
+    kept, token = tmp_path / "kept.sqlite", tmp_path / "token"
+    token.write_text("hidden-token\n")
+    with serving(full_pool) as served:
+        url = served.url.replace("//", "//hidden-user:hidden-word@") + "/metrics?key=hidden-key"
+        secret = ("--bearer-token-file", str(token), "--capture", str(kept))
+        done = attach(url, *QUICK, *secret)
+    assert done.returncode == 0
+    assert {h["Authorization"] for _, h in served.asked} == {"Bearer hidden-token"}
+    assert {path for path, _ in served.asked} == {"/metrics?key=hidden-key"}
+    assert "hidden" not in done.stdout + done.stderr
+    assert b"hidden" not in kept.read_bytes()
+    gone = attach(url, "--duration", "1", "--interval", "0.1")
+    assert gone.returncode == 1
+    assert "hidden" not in gone.stdout + gone.stderr
+
+
+def test_the_token_of_the_environment() -> None:
+    def script(handler: BaseHTTPRequestHandler, number: int) -> None:
+        known = handler.headers["Authorization"] == "Bearer from-environment"
+        send(handler, vllm_page(**FULL).encode() if known else b"no", 200 if known else 401)
+
+    with serving(script) as served:
+        refused = attach(served.url, *QUICK)
+        report, _ = judged(served.url, *QUICK, STALLSCOPE_BEARER_TOKEN="from-environment")
+    assert refused.returncode == 1
+    assert refused.stderr == (
+        f"stallscope: {served.url}/metrics: 401 Unauthorized: it wants a token; give a file with "
+        "it by --bearer-token-file\n"
+    )
+    assert report["verdict"]["class"] == "capacity"
+
+
+def status(code: int) -> Script:
+    def script(handler: BaseHTTPRequestHandler, number: int) -> None:
+        send(handler, b"out of order", code)
+
+    return script
+
+
+def large(handler: BaseHTTPRequestHandler, number: int) -> None:
+    handler.send_response(200)
+    handler.end_headers()
+    line = vllm_page().encode()
+    for _ in range(200 * (1 << 20) // len(line)):
+        handler.wfile.write(line)
+
+
+def cut(handler: BaseHTTPRequestHandler, number: int) -> None:
+    send(handler, vllm_page().encode()[:-20], Content_Length="100000")
+    handler.close_connection = True
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        (status(500), "HTTP status 500; no scrape had an answer"),
+        (status(404), "404 Not Found: no page there"),
+        (pages("<!doctype html><p>hello"), "an HTML page, no metrics: give the server's own"),
+        (pages(""), "the page is empty"),
+        (pages("node_cpu_seconds_total 1\n"), "metrics of node_exporter"),
+        (cut, "the answer broke off before its end; no scrape had an answer"),
+        (large, "the answer has more than that; the most is 32 MiB"),
+    ],
+    ids=["500", "404", "html", "empty", "other", "cut", "200 MB"],
+)
+def test_what_is_no_page_is_one_line_and_code_1(script: Script, said: str) -> None:
+    with serving(script) as served:
+        done = attach(served.url, *QUICK)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith(f"stallscope: {served.url}/metrics: ")
+    assert said in last
+    assert "Traceback" not in done.stderr
+
+
+def test_a_large_page_does_not_fill_the_memory() -> None:
+    with serving(large) as served:
+        watching = subprocess.Popen(
+            [SCRIPT, "attach", served.url, *QUICK], stderr=subprocess.DEVNULL
+        )
+        _, code, used = os.wait4(watching.pid, 0)
+        watching.returncode = os.waitstatus_to_exitcode(code)
+    assert watching.returncode == 1
+    assert used.ru_maxrss < 200 * 1024  # KiB: Python, numpy and 32 MiB of page
+
+
+def test_nobody_there() -> None:
+    with serving(full_pool) as served:
+        pass
+    begin = time.monotonic()
+    done = attach(served.url)
+    assert done.returncode == 1
+    assert time.monotonic() - begin < 10  # of a watch of 30 s
+    assert done.stderr == (
+        f"stallscope: {served.url}/metrics: connection refused: nothing listens there\n"
+    )
+
+
+def test_a_server_that_restarts_in_the_middle() -> None:
+    """It counts 900 tokens a second, is away for a while, and begins again at nothing."""
+    begin = time.monotonic()
+
+    def counting(handler: BaseHTTPRequestHandler, number: int) -> None:
+        tokens = 900 * (time.monotonic() - begin)
+        send(handler, vllm_page(running=4, tokens=tokens).encode())
+
+    def started_again(handler: BaseHTTPRequestHandler, number: int) -> None:
+        send(handler, vllm_page(running=4, tokens=0.9 * number).encode())
+
+    done: list[tuple[dict[str, Any], str]] = []
+    with serving(counting) as served:
+        arguments = (served.url, "--interval", "0.1", "--duration", "5")
+        watch = threading.Thread(target=lambda: done.append(judged(*arguments)))
+        watch.start()
+        while len(served.asked) < 15:
+            time.sleep(0.02)
+    time.sleep(0.5)
+    with serving(started_again, port=served.port):
+        watch.join()
+    report, _ = done[0]
+    notes = " ".join(report["notes"])
+    assert "counters were set back once, as a restart does" in notes
+    assert "connection refused: nothing listens there" in notes
+    assert "Samples of the metrics page (" in notes
+    rate = report["throughput"]["output_tokens_per_s"]
+    assert rate is None or rate >= 0
+
+
+def test_failures_in_the_middle_are_said(tmp_path: Path) -> None:
+    def script(handler: BaseHTTPRequestHandler, number: int) -> None:
+        if number in (2, 4):
+            send(handler, b"busy", 503)
+        else:
+            full_pool(handler, number)
+
+    with serving(script) as served:
+        report, _ = judged(served.url, *QUICK)
+    tried = len(served.asked)
+    assert report["verdict"]["class"] == "capacity"
+    assert (
+        f"Samples of the metrics page (2 of {tried} scrapes) are missing: HTTP status 503."
+        in report["notes"]
+    )
+
+
+def test_two_engines_behind_one_port() -> None:
+    def script(handler: BaseHTTPRequestHandler, number: int) -> None:
+        free = vllm_page(running=2, waiting=0, kv=0.1, engine="0", tokens=10 * number)
+        full = vllm_page(running=40, waiting=30, kv=0.995, engine="1", tokens=90 * number)
+        send(handler, (free + full).encode())
+
+    with serving(script) as served:
+        report, said = judged(served.url, "--interval", "0.1", "--duration", "2")
+    assert "42 running, 30 waiting, KV 100 %" in said
+    assert report["verdict"]["load"] == "overloaded"
+    assert report["verdict"]["class"] in ("capacity", "scheduling")
+
+
+def wrapped(served_url: str, program: str) -> list[str]:
+    return [served_url, "--interval", "0.1", "--", sys.executable, "-c", program]
+
+
+def test_a_command_is_watched_to_its_end_and_passed_through() -> None:
+    program = "import sys, time; print('loading'); time.sleep(1.2); sys.exit(7)"
+    with serving(full_pool) as served:
+        done = attach("--format", "json", *wrapped(served.url, program))
+    assert done.returncode == 7
+    loading, _, text = done.stdout.partition("\n")
+    assert loading == "loading"
+    report = json.loads(text)
+    assert report["verdict"]["class"] == "capacity"
+    assert 0.8 < report["capture"]["duration_s"] < 4
+    assert any("The command ended with code 7." in note for note in report["notes"])
+
+
+def test_a_verdict_to_fail_on() -> None:
+    with serving(full_pool) as served:
+        assert attach(served.url, *QUICK, "--fail-on", "capacity").returncode == 4
+        quiet = "import time; time.sleep(0.6)"
+        options = ("--fail-on", "capacity")
+        assert attach(*options, *wrapped(served.url, quiet)).returncode == 4
+
+
+def test_no_command_is_started_without_a_server(tmp_path: Path) -> None:
+    with serving(full_pool) as served:
+        pass
+    mark = tmp_path / "mark"
+    done = attach(served.url, "--", "touch", str(mark))
+    assert (done.returncode, mark.exists()) == (1, False)
+
+
+def test_a_step_of_ours_that_fails_is_70_where_the_command_did_not(tmp_path: Path) -> None:
+    """The folder of the report goes while the command runs."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    program = f"import shutil, time; time.sleep(0.5); shutil.rmtree({str(folder)!r})"
+    with serving(full_pool) as served:
+        done = attach("-o", str(folder / "x.json"), *wrapped(served.url, program))
+    assert done.returncode == 70
+    assert "cannot write" in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_watch_and_what_was_seen_is_judged(number: signal.Signals) -> None:
+    with serving(full_pool) as served:
+        command = [SCRIPT, "attach", served.url, "--interval", "0.1", "--format", "json"]
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as watching:
+            while len(served.asked) < 10:
+                time.sleep(0.02)
+            watching.send_signal(number)
+            out, _ = watching.communicate(timeout=60)
+    assert watching.returncode == 0
+    assert json.loads(out)["verdict"]["class"] == "capacity"
+
+
+def test_a_signal_reaches_the_command_and_what_was_seen_is_judged() -> None:
+    program = "import time; time.sleep(60)"
+    with serving(full_pool) as served:
+        command = [SCRIPT, "attach", "--format", "json", *wrapped(served.url, program)]
+        with subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as watching:
+            while len(served.asked) < 10:
+                time.sleep(0.02)
+            watching.send_signal(signal.SIGTERM)
+            out, _ = watching.communicate(timeout=60)
+    assert watching.returncode == 128 + signal.SIGTERM
+    assert json.loads(out)["verdict"]["class"] == "capacity"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        ("", 2, "Missing argument"),
+        ("ftp://h", 2, "give http:// or https:// and a host"),
+        ("http://h --duration 0", 2, "--duration"),
+        ("http://h --interval 0", 2, "--interval"),
+        ("http://h no-such-program-of-mine", 2, "no-such-program-of-mine: not on PATH"),
+        ("http://h --bearer-token-file /no/such", 1, "--bearer-token-file /no/such: No such"),
+        ("http://h --ca /no/such", 1, "--ca /no/such: No such file or directory"),
+        ("http://h --model no-such-model", 1, "no-such-model"),
+    ],
+)
+def test_wrong_use(arguments: str, code: int, said: str) -> None:
+    done = attach(*shlex.split(arguments))
+    assert done.returncode == code
+    assert said in done.stderr
+    assert done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1
