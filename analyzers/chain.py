@@ -58,6 +58,7 @@ def _thrash(found: Mapping[str, Measure], *, queues: bool) -> list[Link]:
 
 _WHY_HELD = {
     "stalled": "the engine makes no progress under no cap",
+    "deferred": "requests lack something other than room: an adapter, KV from elsewhere, a grammar",
     "imbalance": "one engine gets more requests than one with room",
 }
 

@@ -39,6 +39,10 @@ MEASURES: dict[str, tuple[str, str]] = {
         "fraction",
         "of the time something waited, at one engine while another had room",
     ),
+    "limit_deferred": (
+        "fraction",
+        "of the time something waited, put off by the scheduler for something other than room",
+    ),
     "limit_front": ("fraction", "of the time something waited, in front of the scheduler"),
     "limit_unknown": ("fraction", "of the time something waited, under no limit seen at its cap"),
     "in_flight_fullest": ("requests", "mean requests in the fullest of several engines"),

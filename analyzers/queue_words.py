@@ -21,6 +21,7 @@ _HELD = {
     "prefill": "Prompts are prefilled at a steady rate under every cap and the rest queue",
     "batch": "Requests queue behind a static batch, which takes nobody in until its last one ends",
     "stalled": "The engine makes no progress with KV free",
+    "deferred": "The scheduler puts requests off for something other than room",
     "front": "Requests queue in front of the scheduler",
     "imbalance": "Requests queue at one engine while another has room",
 }

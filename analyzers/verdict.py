@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 from stallscope.analyzers.chain import build_chain
+from stallscope.analyzers.changes import changes_text
 from stallscope.analyzers.confidence import confidence
 from stallscope.analyzers.gaps import where_to_look
 from stallscope.analyzers.judge import Judgement, judge
@@ -62,6 +63,8 @@ def build_verdict(
         whatif = None
         own = _say(run, headline, measures, None)
         sentence = f"For {goal.upper()}: {own} For throughput: {sentence}"
+    changes = changes_text(windows) if run.checked.decision is None else None
+    sentence = " ".join(filter(None, (sentence, changes)))
     is_whole_run = headline is judgement and run.checked.decision is None
     return Verdict(
         bottleneck=headline.bottleneck,

@@ -8,26 +8,43 @@ from collections.abc import Sequence
 
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.judge import judge
+from stallscope.analyzers.load.put_back import Fall, fallen_in, put_back
+from stallscope.analyzers.load.sampled_steps import sample_interval_s, sampled_step_s
 from stallscope.analyzers.load.span import Span
 from stallscope.analyzers.result import Window
 from stallscope.analyzers.step.budget import StepCost
 from stallscope.analyzers.thresholds import Thresholds
-from stallscope.profiler.capture import Capture
+from stallscope.profiler.capture import Capture, EngineSample
 
 MAX_WINDOWS = 12
 _MARGIN_NS = 60_000_000_000
 _MIN_STEPS = 20  # a window holds many steps, or its rates jump
+_MIN_SAMPLES = 5  # and many samples: at turnover, running dips in one of them
 
 
-def split(span: Span, costs: Sequence[StepCost]) -> tuple[Span, ...]:
-    """Cut a span into at most MAX_WINDOWS equal windows of at least _MIN_STEPS median steps."""
+def split(
+    span: Span, costs: Sequence[StepCost], samples: Sequence[EngineSample] = ()
+) -> tuple[Span, ...]:
+    """Cut a span into at most MAX_WINDOWS equal windows.
+
+    Each holds _MIN_STEPS steps or more, as recorded or as counters of tokens tell, and where there
+    are only samples _MIN_SAMPLES of them.
+    """
     if not span.duration_ns:
         return ()
-    step_s = statistics.median(c.time_s for c in costs) if costs else span.duration_ns * 1e-9 / 60
-    most = int(span.duration_ns * 1e-9 / max(step_s * _MIN_STEPS, 1e-3))
+    most = int(span.duration_ns * 1e-9 / max(_least_s(span, costs, samples), 1e-3))
     count = max(1, min(MAX_WINDOWS, most))
     edges = [span.start_ns + span.duration_ns * i // count for i in range(count + 1)]
     return tuple(Span(a, b) for a, b in zip(edges, edges[1:], strict=False))
+
+
+def _least_s(span: Span, costs: Sequence[StepCost], samples: Sequence[EngineSample]) -> float:
+    if costs:
+        return _MIN_STEPS * statistics.median(c.time_s for c in costs)
+    interval_s = sample_interval_s(samples)
+    if interval_s is None:
+        return span.duration_ns * 1e-9 / 3
+    return max(_MIN_SAMPLES * interval_s, _MIN_STEPS * (sampled_step_s(samples, span) or 0.0))
 
 
 def _samples_within(capture: Capture, span: Span) -> Capture:
@@ -37,6 +54,10 @@ def _samples_within(capture: Capture, span: Span) -> Capture:
     first, last = span.start_ns - margin, span.end_ns + margin
     near = (s for s in capture.engine_samples if first <= s.t_ns <= last)
     return dataclasses.replace(capture, device_samples=tuple(within), engine_samples=tuple(near))
+
+
+def _number(falls: Sequence[Fall]) -> float | None:
+    return sum(f.requests for f in falls) if falls else None
 
 
 def judge_windows(
@@ -53,7 +74,8 @@ def judge_windows(
     Times are seconds from the span's start.
     """
     windows = []
-    for window in split(span, costs):
+    falls = put_back(capture.engine_samples)
+    for window in split(span, costs, capture.engine_samples):
         inside = [c for c in costs if window.start_ns <= c.step.start_ns < window.end_ns]
         seen = _samples_within(capture, window)
         result = judge(seen, inside, cost=cost, missing=missing, span=window, t=t)
@@ -63,6 +85,8 @@ def judge_windows(
                 to_s=(window.end_ns - span.start_ns) * 1e-9,
                 bottleneck=result.bottleneck,
                 load=result.load,
+                limit=result.decision.limit,
+                put_back=_number(fallen_in(falls, window)),
             )
         )
     return tuple(windows)

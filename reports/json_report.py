@@ -142,6 +142,8 @@ def _window(window: Window) -> dict[str, object]:
         "to_s": window.to_s,
         "class": window.bottleneck,
         "load": window.load,
+        "limit": window.limit,
+        "preemptions_inferred": window.put_back,
     }
 
 

@@ -24,6 +24,17 @@ _LATENCY_NAMES = {
     "e2e_s": "whole request (E2E)",
     "queue_s": "waiting in the queue",
 }
+_LIMITS = {
+    "kv": "KV full",
+    "seqs": "sequence cap",
+    "tokens": "token budget",
+    "prefill": "prompts",
+    "batch": "static batch",
+    "stalled": "stalled",
+    "imbalance": "imbalance",
+    "deferred": "deferred",
+    "front": "in front",
+}
 
 
 def budget(diagnosis: Diagnosis) -> Section:
@@ -97,8 +108,8 @@ def windows(diagnosis: Diagnosis) -> Section:
     if len(found) < 2:
         return Section("", ())
     start, end = min(w.from_s for w in found), max(w.to_s for w in found)
-    kinds = dict.fromkeys((w.bottleneck, w.load) for w in found)
-    rows = tuple((", ".join(kind), _strip(found, kind, start, end)) for kind in kinds)
+    kinds = dict.fromkeys(_kind(w) for w in found)
+    rows = tuple((kind, _strip(found, kind, start, end)) for kind in kinds)
     span = f"{fmt.seconds(start)} to {fmt.seconds(end)}, {len(found)} windows"
     return Section("Over time", (Table(columns, rows, caption=span),))
 
@@ -184,13 +195,18 @@ def _ridge(roofline: Roofline | None) -> str:
     )
 
 
-def _strip(windows: Sequence[Window], kind: tuple[str, str], start: float, end: float) -> Strip:
+def _kind(window: Window) -> str:
+    limit = f" ({_LIMITS[window.limit]})" if window.limit is not None else ""
+    return f"{window.bottleneck}{limit}, {window.load}"
+
+
+def _strip(windows: Sequence[Window], kind: str, start: float, end: float) -> Strip:
     # Where a window lies on the line is drawing, not evidence: hence the division here.
     length = (end - start) or 1.0
     return Strip(
         tuple(
             ((w.from_s - start) / length, (w.to_s - start) / length)
             for w in windows
-            if (w.bottleneck, w.load) == kind
+            if _kind(w) == kind
         )
     )

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from stallscope.analyzers.load.device_demand import is_telemetry_only, observe_idle
 from stallscope.analyzers.load.engines import clip, moments, queued
 from stallscope.analyzers.load.gauges import Gauge, gauges, in_system
+from stallscope.analyzers.load.put_back import LEAST, Fall, fallen_in, put_back
 from stallscope.analyzers.load.span import Span, union_ns
 from stallscope.analyzers.load.waits import Waits, present, stay
 from stallscope.analyzers.thresholds import Thresholds
@@ -91,7 +92,7 @@ def _grows(requests: Sequence[Request], waits: Waits, span: Span) -> bool:
     return means[0] < means[1] < means[2] and means[2] >= means[0] + 1.0
 
 
-def _from_gauges(rows: Sequence[Gauge]) -> Demand:
+def _from_gauges(rows: Sequence[Gauge], falls: Sequence[Fall]) -> Demand:
     total = sum(g.duration_ns for g in rows)
     waiting = sum(g.waiting * g.duration_ns for g in rows)
     idle = sum(g.duration_ns for g in rows if g.waiting == 0 and g.running == 0)
@@ -102,7 +103,7 @@ def _from_gauges(rows: Sequence[Gauge]) -> Demand:
         in_flight=all_ns / total,
         waiting=waiting / total,
         # A first wave that was let in hides what builds up behind it.
-        waiting_grows=_rises(rows) or _rises(rows[len(rows) // 2 :]),
+        waiting_grows=_rises(rows) or _rises(rows[len(rows) // 2 :]) or _fills(rows, falls),
         provenance="derived",
         source="waiting and running gauges (Little's law)",
     )
@@ -116,6 +117,14 @@ def _rises(rows: Sequence[Gauge]) -> bool:
     early = sum(g.waiting for g in rows[:third]) / third
     late = [g.waiting for g in rows[-third:]]
     return sum(late) / third >= early * 1.5 + 1.0 and min(late) > early
+
+
+def _fills(rows: Sequence[Gauge], falls: Sequence[Fall]) -> bool:
+    """Tell whether running requests went back into a queue that mostly stood, and still wait."""
+    standing = sum(g.duration_ns for g in rows if g.waiting)
+    grown = rows[-1].waiting - min(g.waiting for g in rows)
+    is_long = 2 * standing >= sum(g.duration_ns for g in rows)
+    return is_long and bool(falls) and grown >= LEAST
 
 
 def _worst_engine(capture: Capture, span: Span) -> float | None:
@@ -150,7 +159,7 @@ def observe_demand(capture: Capture, span: Span) -> Demand:
         return _from_requests(capture, span)
     rows = gauges(capture, span)
     if rows and sum(g.duration_ns for g in rows):
-        of_gauges = _from_gauges(rows)
+        of_gauges = _from_gauges(rows, fallen_in(put_back(capture.engine_samples), span))
         return dataclasses.replace(of_gauges, worst_engine_share=_worst_engine(capture, span))
     return UNKNOWN_DEMAND
 

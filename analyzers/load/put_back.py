@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from stallscope.analyzers.load.engines import Values, moments
 from stallscope.analyzers.load.pool_use import used_share
+from stallscope.analyzers.load.span import Span
 from stallscope.profiler.capture import EngineSample
 
 FULL = 0.97  # vLLM 0.32 preempted at 98 to 100 % of its pool
@@ -52,6 +53,11 @@ def put_back(samples: Sequence[EngineSample]) -> tuple[Fall, ...]:
         )
     ]
     return tuple(falls) if sum(f.requests for f in falls) >= LEAST else ()
+
+
+def fallen_in(falls: Sequence[Fall], span: Span) -> tuple[Fall, ...]:
+    """Keep those that a sample inside a span showed."""
+    return tuple(f for f in falls if span.start_ns < f.end_ns <= span.end_ns)
 
 
 def _of_engine(engine: str, rows: Sequence[tuple[int, Values]]) -> Iterator[Fall]:

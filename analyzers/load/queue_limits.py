@@ -15,6 +15,7 @@ LIMIT_CLASS = {
     "batch": "scheduling",
     "stalled": "scheduling",
     "imbalance": "scheduling",
+    "deferred": "scheduling",
     "front": "host",
 }
 # What held the queue, as a clause that goes on with how much of the waiting time.
@@ -26,6 +27,7 @@ LIMIT_HELD = {
     "batch": "a static batch took nobody in for",
     "stalled": "the engine made no progress under no cap for",
     "imbalance": "another engine had room for",
+    "deferred": "the scheduler put requests off for something other than room for",
     "front": "requests stood in front of the scheduler for",
 }
 

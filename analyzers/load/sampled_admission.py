@@ -127,6 +127,8 @@ def _own_limits(readings: Sequence[_Reading]) -> dict[int, str]:
 def _limit(reading: _Reading, is_stalled: bool, is_steady: bool) -> str:
     if reading.values.get("front_waiting", 0.0) > reading.values["waiting"]:
         return "front"
+    if reading.values.get("waiting_deferred", 0.0) > reading.values["waiting"] / 2:
+        return "deferred"
     if reading.room.kv_is_short or reading.room.is_tight or reading.gives_way:
         return "kv"
     if reading.room.is_at_cap:

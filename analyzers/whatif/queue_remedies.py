@@ -25,6 +25,13 @@ _IMBALANCE = Remedy(
     "requests in flight at the fullest engine come down to the engines' mean",
     ("limit_imbalance", "queue_wait_share"),
 )
+_DEFERRED = Remedy(
+    "find what the requests lack: a slot for their adapter, KV from another server, or a grammar",
+    {"vllm": "--max-loras (adapters); the KV connector's and the grammar backend's own settings"},
+    None,
+    "the engine's count of deferred requests falls to 0",
+    ("limit_deferred", "waiting_mean"),
+)
 _FRONT = Remedy(
     "prepare requests (HTTP, templates, tokenising) in more processes",
     {"vllm": "--api-server-count", "sglang": "--tokenizer-worker-num"},
@@ -83,7 +90,7 @@ def queue_remedies(limit: str, replay: Replay | None, t: Thresholds) -> tuple[Re
         return (_larger_budget(replay, t),)
     if limit == "batch":
         return (_continuous(replay, t), _LIKE_LENGTHS)
-    alone = {"stalled": _STALLED, "imbalance": _IMBALANCE, "front": _FRONT}
+    alone = {"stalled": _STALLED, "imbalance": _IMBALANCE, "front": _FRONT, "deferred": _DEFERRED}
     return (alone[limit],) if limit in alone else ()
 
 
@@ -99,6 +106,12 @@ WONT_HELP_A_QUEUE: Mapping[str, tuple[WontHelp, ...]] = {
     "imbalance": (
         WontHelp("raising the sequence cap", "the other engines have slots to spare"),
         WontHelp("adding engines", "the balancer would leave them idle too"),
+    ),
+    "deferred": (
+        WontHelp(
+            "raising the sequence cap", "the scheduler passes these requests over, with slots"
+        ),
+        WontHelp("more GPU memory or a smaller KV dtype", "it does not wait for KV room"),
     ),
     "front": (
         WontHelp("raising the sequence cap", "the requests have not reached the scheduler"),

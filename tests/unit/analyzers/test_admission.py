@@ -186,6 +186,9 @@ def sampled(
         ({"running": 4}, "seqs"),
         ({"running": 2, "front_waiting": 3}, "front"),
         ({"running": 2, "front_waiting": 2}, "unknown"),
+        # The engine's own word on most of the queue, whatever the caps say.
+        ({"running": 4, "waiting_deferred": 2}, "deferred"),
+        ({"running": 4, "waiting_deferred": 1}, "seqs"),
         ({"running": 2, "output_tokens_total": 7}, "unknown"),  # free KV is not known
         ({"running": 2, **FREE}, "unknown"),  # nor is progress
     ],

@@ -92,6 +92,12 @@ def test_preemption_that_decides_ends_in_lost_tokens_and_in_the_queue_behind_it(
             True,
             "one engine gets more requests than one with room",
         ),
+        (
+            "scheduling",
+            "deferred",
+            True,
+            "requests lack something other than room: an adapter, KV from elsewhere, a grammar",
+        ),
         ("compute", "prefill", True, "prompts bring many tokens per step"),
         ("compute", "tokens", True, "prompts bring many tokens per step"),
         ("compute", "", False, "prompts bring many tokens per step"),

@@ -125,6 +125,7 @@ def test_every_remedy_can_be_done_and_checked(replay: Replay) -> None:
     [
         ("scheduling", "stalled", "stands still"),
         ("scheduling", "imbalance", "fewest in flight"),
+        ("scheduling", "deferred", "find what the requests lack"),
         ("host", "front", "prepare requests"),
     ],
 )

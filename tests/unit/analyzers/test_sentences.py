@@ -193,6 +193,11 @@ def test_uneven_engines_are_compared_with_their_mean() -> None:
             "prefill",
             "Prompts are prefilled at a steady rate under every cap and the rest queue: ",
         ),
+        (
+            "scheduling",
+            "deferred",
+            "The scheduler puts requests off for something other than room: ",
+        ),
         ("host", "front", "Requests queue in front of the scheduler: "),
     ],
 )

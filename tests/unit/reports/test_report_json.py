@@ -39,7 +39,7 @@ CONTRACT: dict[str, tuple[str, str]] = {
     "remedies.0.gain": ("metric from to error", "unit"),
     "wont_help.0": ("action because", ""),
     "not_observable.0": ("what reason how", ""),
-    "windows.0": ("from_s to_s class load", ""),
+    "windows.0": ("from_s to_s class load", "limit preemptions_inferred"),
 }
 
 
@@ -88,6 +88,8 @@ def test_values(busy: Diagnosis) -> None:
         "to_s": 3.0,
         "class": "none",
         "load": "underloaded",
+        "limit": None,
+        "preemptions_inferred": None,
     }
     assert report["kv_table"][0]["bytes"] == 3_145_728
     assert report["remedies"][0]["gain"]["from"] == 682.7

@@ -1,0 +1,93 @@
+"""What limited the run at first, and what later: windows of one answer, joined."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from itertools import groupby
+
+from stallscope.analyzers.result import Window
+
+_BRIEF = 0.1  # of the run: a shorter stretch is the beginning, the end, or a dip
+_MOST = 4  # stretches that a sentence can hold
+
+_LIMITED = {
+    "kv": "the KV cache is full",
+    "seqs": "the sequence cap holds the queue",
+    "tokens": "prompts use up the token budget",
+    "prefill": "prompts queue behind prompts",
+    "batch": "a static batch holds the queue",
+    "stalled": "the engine stands still",
+    "imbalance": "one engine has the queue and another room",
+    "deferred": "requests are put off for something other than room",
+    "front": "requests queue in front of the scheduler",
+}
+_SERVED = {
+    "bandwidth": "memory bandwidth limits",
+    "compute": "arithmetic limits",
+    "host": "the host limits",
+    "interconnect": "the interconnect limits",
+    "device": "the device runs below its clocks",
+    "client": "the clients send less than they offer",
+    "capacity": "the KV cache is full",
+}
+_UNSEEN = "requests queue under no limit that was seen"
+_LOADS = {"idle": "nothing is asked for", "underloaded": "little is asked for"}
+
+
+def stretches(windows: Sequence[Window]) -> tuple[Window, ...]:
+    """Join neighbouring windows of the same answer.
+
+    Brief stretches, and queues under no limit that was seen, go to what is before them.
+    """
+    found = _joined(windows)
+    if not found:
+        return ()
+    brief_s = _BRIEF * (found[-1].to_s - found[0].from_s)
+    lasting = [w for w in found if w.to_s - w.from_s >= brief_s and _answer(w) != _UNSEEN]
+    if not lasting:
+        return found
+    ends = [w.from_s for w in lasting[1:]] + [found[-1].to_s]
+    starts = [found[0].from_s, *ends]
+    spread = [
+        dataclasses.replace(w, from_s=a, to_s=b)
+        for w, a, b in zip(lasting, starts, ends, strict=False)
+    ]
+    return _joined(spread)
+
+
+def _joined(windows: Sequence[Window]) -> tuple[Window, ...]:
+    runs = (list(run) for _, run in groupby(windows, key=_answer))
+    return tuple(dataclasses.replace(run[0], to_s=run[-1].to_s) for run in runs)
+
+
+def _answer(window: Window) -> str:
+    """Say in a clause what a window shows."""
+    if window.limit is not None:
+        return _LIMITED[window.limit]
+    if window.bottleneck in _SERVED:
+        return _SERVED[window.bottleneck]
+    if window.load == "overloaded":
+        return _UNSEEN
+    return _LOADS.get(window.load, "nothing queues")
+
+
+def changes_text(windows: Sequence[Window]) -> str | None:
+    """Tell how the limit changed, in one sentence; None where it did not, or where none held."""
+    found = stretches(windows)
+    if len(found) < 2 or all(w.limit is None for w in found):
+        return None
+    if len(found) > _MOST:
+        return f"It changes {len(found) - 1} times: {_shares(found)}."
+    told = [f"{_answer(w)} ({w.from_s:.0f} to {w.to_s:.0f} s)" for w in found]
+    return f"Over time: first {', then '.join(told)}."
+
+
+def _shares(found: Sequence[Window]) -> str:
+    seconds: dict[str, float] = {}
+    for window in found:
+        length = window.to_s - window.from_s
+        seconds[_answer(window)] = seconds.get(_answer(window), 0.0) + length
+    total = sum(seconds.values())
+    ranked = sorted(seconds.items(), key=lambda item: -item[1])
+    return ", ".join(f"{what} {100 * s / total:.0f} % of the time" for what, s in ranked)
