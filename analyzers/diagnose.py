@@ -46,11 +46,20 @@ from stallscope.profiler.evidence import Measure
 def _info(run: Run) -> CaptureInfo:
     cut = run.capture.cut
     return CaptureInfo(
-        sources=tuple(SourceInfo(s.kind, s.path) for s in run.capture.sources),
+        sources=_sources(run.capture),
         cut=cut is not None,
         duration_s=_duration_s(run),
         cut_note=cut.note if cut else None,
         empty=run.checked.is_empty,
+    )
+
+
+def _sources(capture: Capture) -> tuple[SourceInfo, ...]:
+    if len(capture.sources) < 2:
+        return tuple(SourceInfo(s.kind, s.path) for s in capture.sources)
+    return tuple(
+        SourceInfo(s.kind, s.path, s.offset_ns * 1e-9, s.offset_error_ns * 1e-9)
+        for s in capture.sources
     )
 
 

@@ -12,10 +12,12 @@ from stallscope.profiler.spec import Subject
 
 @dataclass(frozen=True, slots=True)
 class SourceInfo:
-    """Where evidence came from."""
+    """Where evidence came from, and of several sources how one's clock was moved onto ours."""
 
     kind: str
     path: str
+    offset_s: float | None = None
+    offset_error_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

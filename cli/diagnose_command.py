@@ -14,6 +14,7 @@ import typer
 from stallscope.errors import CaptureError, InputError, UsageError
 from stallscope.judge import judge_capture
 from stallscope.named_specs import model_or_why, named_device, noting
+from stallscope.offsets import offsets_of
 from stallscope.options import (
     MODEL_HELP,
     Dtype,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 FILES_HELP = (
     "A capture, an nsys or PyTorch trace, nsys stats, what ncu, nvidia-smi or DCGM prints, or a "
-    "server's log; several traces: one for each rank; - reads stdin."
+    "server's log; several traces: one for each rank; several others: joined; - reads stdin."
 )
 
 
@@ -56,6 +57,10 @@ def diagnose(
     concurrency: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Clients that offered the load.")
     ] = None,
+    offset: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SOURCE=±s", help="Seconds to add to the clock of one of the files."),
+    ] = None,
     output: OutputOption = None,
     format: FormatOption = None,
     force: ForceOption = False,
@@ -66,6 +71,7 @@ def diagnose(
     """Judge a recorded run. Options state facts that the file lacks, or replace what it says."""
     if "-" in files and len(files) > 1:
         raise UsageError("- stands alone; name every file of several")
+    offsets = offsets_of(offset or (), files)
     destination = check_output(output, format=format, force=force, fail_on=fail_on)
     limits = read_thresholds(thresholds)
     spec, left_out = model_or_why(model)
@@ -82,7 +88,7 @@ def diagnose(
     with local(files) as paths:
         from stallscope.profiler.reading import read_inputs
 
-        capture = noting(named(read_inputs(paths), paths, files), left_out)
+        capture = noting(named(read_inputs(paths, offsets), paths, files), left_out)
         diagnosis = judge_capture(capture, thresholds=limits, goal=goal, facts=known)
     deliver(diagnosis, destination)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,26 +30,51 @@ def read_input(path: Path) -> Capture:
     return read_inputs([path])
 
 
-def read_inputs(paths: Sequence[Path]) -> Capture:
-    """Read one file, or several traces as the ranks of one run."""
+def read_inputs(paths: Sequence[Path], offsets: Mapping[Path, float] | None = None) -> Capture:
+    """Read one file, several traces as the ranks of one run, or several sources of one run.
+
+    `offsets` are seconds to add to the clocks of sources that are joined.
+    """
     kinds = [_known_kind(path) for path in paths]
     if all(kind in TRACES for kind in kinds):
-        _check_one_tool(paths, kinds)
-        from stallscope.profiler.in_processes import in_processes
-        from stallscope.profiler.trace.to_capture import capture_of_ranks
-
-        ranks = in_processes(reduced, paths)
-        if not any(one.holds for one in ranks):
-            told = " ".join(check.sentence for check in ranks[0].checks)
-            raise InputError(f"{paths[0]}: nothing in it can be judged. {told}")
-        return capture_of_ranks(ranks)
+        return _read_traces(paths, kinds)
     if len(paths) == 1:
         return _read_other(paths[0], kinds[0])
-    path, kind = next((p, k) for p, k in zip(paths, kinds, strict=True) if k not in TRACES)
-    raise InputError(
-        f"{path}: is {kind}; several files are read together only where each is the trace of a "
-        "rank: give this one alone"
-    )
+    return _read_joined(paths, kinds, offsets or {})
+
+
+def _read_traces(paths: Sequence[Path], kinds: Sequence[InputKind]) -> Capture:
+    _check_one_tool(paths, kinds)
+    from stallscope.profiler.in_processes import in_processes
+    from stallscope.profiler.trace.to_capture import capture_of_ranks
+
+    ranks = in_processes(reduced, paths)
+    if not any(one.holds for one in ranks):
+        told = " ".join(check.sentence for check in ranks[0].checks)
+        raise InputError(f"{paths[0]}: nothing in it can be judged. {told}")
+    return capture_of_ranks(ranks)
+
+
+def _read_joined(
+    paths: Sequence[Path], kinds: Sequence[InputKind], offsets: Mapping[Path, float]
+) -> Capture:
+    """Join sources of different kinds; all traces among them are the ranks of one."""
+    from stallscope.profiler.joining.join import Given, join
+    from stallscope.profiler.joining.parts import check_joinable, short_names
+
+    names = short_names(paths)
+    check_joinable(paths, kinds)
+    traces = [i for i, kind in enumerate(kinds) if kind in TRACES]
+    given = [
+        Given(names[i], kinds[i], _read_other(paths[i], kinds[i]), offsets.get(paths[i]))
+        for i in range(len(paths))
+        if i not in traces
+    ]
+    if traces:
+        capture = _read_traces([paths[i] for i in traces], [kinds[i] for i in traces])
+        stated = next((offsets[paths[i]] for i in traces if paths[i] in offsets), None)
+        given.append(Given(names[traces[0]], kinds[traces[0]], capture, stated))
+    return join(given)
 
 
 def _known_kind(path: Path) -> InputKind:

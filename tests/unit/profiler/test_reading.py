@@ -139,13 +139,13 @@ def test_the_rest_is_refused_in_one_line(tmp_path: Path, content: bytes) -> None
     assert "\n" not in said
 
 
-def test_several_files_must_be_traces(tmp_path: Path) -> None:
+def test_a_page_without_times_is_joined_with_nothing(tmp_path: Path) -> None:
     ncu, trace = tmp_path / "a", tmp_path / "b"
     ncu.write_text(NCU)
     trace.write_text(TRACE)
     with pytest.raises(InputError) as caught:
         read_inputs([trace, ncu])
-    assert str(caught.value).startswith(f"{ncu}: is a page of ncu; several files are read together")
+    assert str(caught.value).startswith(f"{ncu}: is a page of ncu, which tells no time, so")
 
 
 def test_ranks_are_traced_with_one_tool(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ CONTRACT: dict[str, tuple[str, str]] = {
         "goal operators kernels kv_life notes",
     ),
     "capture": ("sources cut duration_s", "cut_note empty"),
-    "capture.sources.0": ("kind path", ""),
+    "capture.sources.0": ("kind path", "offset_s offset_error_s"),
     "subject": ("model device devices dtype kv_dtype engine workload", ""),
     "verdict": (
         "class confidence load phase between next limits sentence chain",

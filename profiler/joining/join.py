@@ -1,0 +1,122 @@
+"""Put several sources of one run on one clock and into one capture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import count
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from stallscope.errors import InputError
+from stallscope.profiler.capture import Capture, Event, Source
+from stallscope.profiler.file_kinds import InputKind
+from stallscope.profiler.joining.devices import joined_devices
+from stallscope.profiler.joining.engines import joined_engines
+from stallscope.profiler.joining.parts import ORDER, Part
+from stallscope.profiler.joining.placing import Placement, place
+from stallscope.profiler.joining.shifted import shifted
+from stallscope.profiler.joining.subjects import contradictions, joined_subject
+from stallscope.profiler.joining.work import span_of, work_of
+from stallscope.profiler.wall_clock import wall_clock
+
+_S = 1_000_000_000
+
+
+class Given(NamedTuple):
+    """A source as it was read, and the seconds that the user adds to its clock."""
+
+    name: str
+    kind: InputKind
+    capture: Capture
+    offset_s: float | None
+
+
+def join(given: Sequence[Given]) -> Capture:
+    """Join sources into one capture on the clock of the one that tells most of the engine.
+
+    Their order does not matter. Raises InputError where one has no times or cannot be placed.
+    """
+    parts = sorted(map(_part, given), key=lambda p: (ORDER.index(p.kind), p.name))
+    first, *others = parts
+    placements = [place(first, other) for other in others]
+    placed = [first, *map(_on_clock, others, placements)]
+    engines = joined_engines(placed)
+    devices = joined_devices(placed, _run_span(placed))
+    sentences = [p.sentence for p in placements]
+    sentences += [*contradictions(placed), *engines.sentences, *devices.sentences]
+    steps = next((p.capture.steps for p in placed if p.capture.steps), ())
+    requests = next((p.capture for p in placed if p.capture.requests), Capture())
+    return Capture(
+        subject=joined_subject(placed),
+        steps=steps,
+        requests=requests.requests,
+        tokens=requests.tokens,
+        device_samples=devices.samples,
+        engine_samples=engines.samples,
+        events=_events(placed, sentences),
+        kernels=tuple(k for p in placed for k in p.capture.kernels),
+        sources=_sources(placed, placements),
+        meta=_meta(placed) | {"devices": devices.facts, "joined": _joined(others, placements)},
+        cut=next((p.capture.cut for p in placed if p.capture.cut is not None), None),
+    )
+
+
+def _part(given: Given) -> Part:
+    work, wall = work_of(given.capture), wall_clock(given.capture)
+    if work is None or work.span_ns[0] == work.span_ns[1]:
+        raise InputError(
+            f"{given.name}: is {given.kind} without times, so nothing puts it beside other files; "
+            "give it alone"
+        )
+    if given.offset_s is None:
+        return Part(given.name, given.kind, given.capture, wall, work)
+    if wall is not None:
+        wall = replace(wall, zero_ns=wall.zero_ns + round(given.offset_s * _S))
+    return Part(
+        given.name, given.kind, given.capture, wall, work, is_stated=True, begin_s=given.offset_s
+    )
+
+
+def _on_clock(part: Part, placement: Placement) -> Part:
+    return replace(part, capture=shifted(part.capture, placement.offset_ns))
+
+
+def _run_span(parts: Sequence[Part]) -> tuple[int, int] | None:
+    """Return the span of all that tells of requests and steps; None where only devices do."""
+    runs = [replace(p.capture, device_samples=()) for p in parts]
+    spans = [span for span in map(span_of, runs) if span is not None]
+    return (min(a for a, _ in spans), max(b for _, b in spans)) if spans else None
+
+
+def _events(parts: Sequence[Part], sentences: Sequence[str]) -> tuple[Event, ...]:
+    said = [Event(0, "check", None, {"sentence": sentence}) for sentence in sentences]
+    found = [e for p in parts for e in p.capture.events]
+    return tuple(sorted([*said, *found], key=attrgetter("t_ns")))
+
+
+def _sources(parts: Sequence[Part], placements: Sequence[Placement]) -> tuple[Source, ...]:
+    ids = count()
+    offsets = [(0, 0), *((p.offset_ns, p.error_ns) for p in placements)]
+    return tuple(
+        source._replace(id=next(ids), offset_ns=source.offset_ns + ns, offset_error_ns=error_ns)
+        for part, (ns, error_ns) in zip(parts, offsets, strict=True)
+        for source in part.capture.sources
+    )
+
+
+def _meta(parts: Sequence[Part]) -> dict[str, Any]:
+    """Keep what each source alone tells; the first one's word where several do."""
+    return {k: v for part in reversed(parts) for k, v in part.capture.meta.items()}
+
+
+def _joined(parts: Sequence[Part], placements: Sequence[Placement]) -> list[dict[str, Any]]:
+    return [
+        {
+            "source": part.name,
+            "offset_ns": p.offset_ns,
+            "offset_error_ns": p.error_ns,
+            "residual_ns": p.residual_ns,
+        }
+        for part, p in zip(parts, placements, strict=True)
+    ]
