@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from stallscope.analyzers.cost.arithmetic import kv_bytes_per_token, kv_tokens
+from stallscope.analyzers.cost.kv_bytes import kv_bytes, kv_formula
 from stallscope.analyzers.event_fields import lacking, number
 from stallscope.analyzers.result import KvRow, LifeStage
 from stallscope.profiler.capture import Capture, Event
@@ -28,10 +28,17 @@ def kv_rows(
     spec: ModelSpec, kv_dtype: str, lengths: Sequence[int], *, ranks: int = 1
 ) -> tuple[KvRow, ...]:
     """Compute the whole cache's size at each length by the formula of section 3.2."""
-    per_token = kv_bytes_per_token(spec, kv_dtype)
+    source = f"formula: {kv_formula(spec)} · {_held(spec)}" + of_all_devices(ranks)
+    return tuple(KvRow(n, kv_bytes(spec, n, kv_dtype), "derived", source) for n in lengths)
+
+
+def _held(spec: ModelSpec) -> str:
+    """Say how many tokens a sequence holds, and what it holds besides."""
     tokens = "tokens" if spec.sliding_window is None else f"min(tokens, {spec.sliding_window})"
-    source = f"formula: 2 · layers · KV heads · head_dim · bytes · {tokens}" + of_all_devices(ranks)
-    return tuple(KvRow(n, kv_tokens(spec, n) * per_token, "derived", source) for n in lengths)
+    if spec.local_layers:
+        some = f"{spec.local_layers} of {spec.num_layers} layers"
+        tokens += f", in {some} min(tokens, {spec.local_window})"
+    return tokens if spec.linear_attention is None else f"{tokens}, and state that does not grow"
 
 
 def allocated_rows(capture: Capture) -> tuple[KvRow, ...]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from stallscope.analyzers.cost.arithmetic import ffn_share, kv_bytes_per_token, step_weight_bytes
+from stallscope.analyzers.cost.arithmetic import ffn_share, step_weight_bytes
+from stallscope.analyzers.cost.kv_bytes import kv_bytes_per_token, kv_formula
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.cost.work import mbu, mfu, of_phases, work_of
 from stallscope.analyzers.event_fields import number, whole_events
@@ -134,8 +135,7 @@ def _kv_bytes(capture: Capture, costs: Sequence[StepCost], cost: CostModel | Non
     found: list[Measure] = []
     if cost is not None:
         per_token = kv_bytes_per_token(cost.spec, cost.kv_dtype)
-        source = "2 · layers · KV heads · head_dim · bytes"
-        source += of_all_devices(cost.machine.ranks)
+        source = kv_formula(cost.spec) + of_all_devices(cost.machine.ranks)
         found.append(measure("kv_bytes_per_token", per_token, "derived", source))
     pool = next((e.data for e in whole_events(capture, "kv_pool")), None)
     if pool and pool["tokens"]:

@@ -15,7 +15,8 @@ import torch  # noqa: TID253 (after streams has set what torch reads as it loads
 from paired import interleave, ratio
 from streams import PROMPT, Stream
 
-from stallscope.analyzers.cost.arithmetic import kv_bytes_per_token, step_weight_bytes
+from stallscope.analyzers.cost.arithmetic import step_weight_bytes
+from stallscope.analyzers.cost.kv_bytes import kv_bytes_per_token
 from stallscope.runner.hf_model import load_hf_model
 from stallscope.runner.probe import GIB, probe_stream
 

@@ -24,6 +24,7 @@ from stallscope.options import (
     GoalOption,
     GpuFileOption,
     GpuOption,
+    KvDtype,
     OutputOption,
     ThresholdsOption,
 )
@@ -50,7 +51,7 @@ def diagnose(
         typer.Option(help="What joins the devices."),
     ] = None,
     dtype: Annotated[Dtype | None, typer.Option(help="Of the weights.")] = None,
-    kv_dtype: Annotated[Dtype | None, typer.Option(help="Of the KV cache.")] = None,
+    kv_dtype: Annotated[KvDtype | None, typer.Option(help="Of the KV cache.")] = None,
     max_num_seqs: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="The engine's cap on running requests.")
     ] = None,

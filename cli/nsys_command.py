@@ -19,6 +19,7 @@ from stallscope.options import (
     GoalOption,
     GpuFileOption,
     GpuOption,
+    KvDtype,
     OutputOption,
     ThresholdsOption,
 )
@@ -73,7 +74,7 @@ def nsys(
     gpu: GpuOption = None,
     gpu_file: GpuFileOption = None,
     dtype: Annotated[Dtype | None, typer.Option(help="Of the weights.")] = None,
-    kv_dtype: Annotated[Dtype | None, typer.Option(help="Of the KV cache.")] = None,
+    kv_dtype: Annotated[KvDtype | None, typer.Option(help="Of the KV cache.")] = None,
     output: OutputOption = None,
     format: FormatOption = None,
     force: ForceOption = False,

@@ -16,12 +16,13 @@ from stallscope.options import (
     FormatOption,
     GpuFileOption,
     GpuOption,
+    KvDtype,
     OutputOption,
 )
 from stallscope.output import Output, check_output, put, text_width, wants_color
 
 if TYPE_CHECKING:
-    from stallscope.analyzers.plan import Plan
+    from stallscope.analyzers.plan.result import Plan
 
 
 def plan(
@@ -35,7 +36,8 @@ def plan(
         Dtype | None, typer.Option(help="Of the weights; the checkpoint's own if not given.")
     ] = None,
     kv_dtype: Annotated[
-        Dtype | None, typer.Option(help="Of the KV cache; as the weights if they are 16 or 32 bit.")
+        KvDtype | None,
+        typer.Option(help="Of the KV cache; as the weights if they are 16 or 32 bit."),
     ] = None,
     input_tokens: Annotated[int, typer.Option(min=1, metavar="N", help="Prompt length.")] = 512,
     output_tokens: Annotated[
@@ -53,8 +55,8 @@ def plan(
     """Predict memory, speed and limits of a model on a device, without a run."""
     destination = check_output(output, format=format, force=force)
     from stallscope.analyzers.kv_life import DEFAULT_LENGTHS
-    from stallscope.analyzers.plan import PlanOptions
-    from stallscope.analyzers.plan import plan as plan_model
+    from stallscope.analyzers.plan.options import PlanOptions
+    from stallscope.analyzers.plan.planner import plan as plan_model
     from stallscope.profiler.models import load_model
 
     spec = load_model(model)

@@ -5,10 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from stallscope.profiler.checked_json import Fields
-from stallscope.profiler.hf_refusals import family
+from stallscope.profiler.hf_families import (
+    DEEPSEEK,
+    has_head_norms,
+    has_o_bias,
+    has_qkv_bias,
+    language_model,
+    layer_norms,
+    with_defaults,
+)
+from stallscope.profiler.hf_parts import experts, latent, linear_attention
+from stallscope.profiler.hf_quantization import stored
+from stallscope.profiler.hf_refusals import family, not_runnable
 from stallscope.profiler.hf_rope import rope_scaling, rope_theta
 from stallscope.profiler.hf_warnings import config_warnings
-from stallscope.profiler.hf_window import sliding_window
+from stallscope.profiler.hf_window import windows
 from stallscope.profiler.spec import ModelSpec
 
 _DTYPES: Mapping[str, str] = {
@@ -24,32 +35,51 @@ _DTYPES: Mapping[str, str] = {
 def model_from_config(config: Fields, name: str) -> ModelSpec:
     """Return the model that a config.json describes.
 
-    Raises InputError for a field that is missing or makes no sense, and for a model whose
-    arithmetic is not modelled. What is tolerated and left out is named in `warnings`.
+    Raises InputError for a field that is missing or makes no sense, and NotModelled for a model
+    whose arithmetic is not modelled. What is tolerated and left out is named in `warnings`.
     """
+    config = language_model(config)
     kind = family(config)
+    config = with_defaults(config, kind)
     heads = config.size("num_attention_heads")
     dtype, dtype_warnings = _dtype(config)
+    quantised = stored(config)
+    window = windows(config, kind)
     return ModelSpec(
         name=name,
         hidden_size=config.size("hidden_size"),
         intermediate_size=config.size("intermediate_size"),
         num_layers=config.size("num_hidden_layers"),
         num_heads=heads,
-        num_kv_heads=_kv_heads(config, heads),
+        num_kv_heads=heads if kind in DEEPSEEK else _kv_heads(config, heads),
         head_dim=_head_dim(config, kind, heads),
         vocab_size=config.size("vocab_size"),
         max_position=config.size("max_position_embeddings"),
         tied_embeddings=config.flag("tie_word_embeddings"),
-        qkv_bias=kind == "qwen2" or config.flag("attention_bias"),
-        qk_norm=kind == "qwen3",
-        sliding_window=sliding_window(config, kind),
+        qkv_bias=has_qkv_bias(config, kind),
+        qk_norm=has_head_norms(config, kind),
+        sliding_window=window.of_all,
         rope_theta=rope_theta(config),
         rope_scaling=rope_scaling(config),
         rms_norm_eps=config.positive_or("rms_norm_eps", 1e-6),  # transformers' own default
-        dtype=dtype,
+        dtype=dtype if quantised is None else quantised[1],
         eos_token_ids=_eos_token_ids(config),
         warnings=(*config_warnings(config, kind), *dtype_warnings),
+        local_layers=window.local_layers,
+        local_window=window.local,
+        latent=latent(config, kind),
+        experts=experts(config, kind),
+        linear_attention=linear_attention(config, kind),
+        gated_queries=kind == "qwen3_next",
+        attention_sinks=kind == "gpt_oss",
+        o_bias=has_o_bias(config, kind),
+        mlp_bias=kind == "phi" or config.flag("mlp_bias"),
+        mlp_gated=kind != "phi",
+        head_bias=kind == "phi" or config.flag("lm_head_bias"),
+        layer_norms=layer_norms(kind),
+        norm_bias=kind in ("phi", "phimoe"),
+        quantization=None if quantised is None else quantised[0],
+        not_runnable=not_runnable(kind, window.local_layers),
     )
 
 
@@ -64,6 +94,8 @@ def _kv_heads(config: Fields, heads: int) -> int:
 
 def _head_dim(config: Fields, family: str, heads: int) -> int:
     hidden = config.size("hidden_size")
+    if family in DEEPSEEK:
+        return config.size("qk_nope_head_dim") + config.size("qk_rope_head_dim")
     if family == "qwen3" and not config.has("head_dim"):
         return 128  # transformers' own default, whatever the hidden size
     if not config.has("head_dim") and hidden % heads:

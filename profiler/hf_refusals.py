@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from stallscope.errors import NotModelled
 from stallscope.profiler.checked_json import Fields
-
-FAMILIES = ("llama", "mistral", "qwen2", "qwen3")
-_FAMILY_OF_ARCHITECTURE = {
-    "LlamaForCausalLM": "llama",
-    "MistralForCausalLM": "mistral",
-    "Qwen2ForCausalLM": "qwen2",
-    "Qwen3ForCausalLM": "qwen3",
-}
+from stallscope.profiler.hf_families import FAMILIES, RUNNABLE, named_family
 
 _EXPERTS = "mixture of experts"
 _LATENT = "multi-head latent attention"
@@ -21,6 +14,26 @@ _UNGATED = "an MLP without a gate"
 _MULTIMODAL = "a model of more than text"
 _SOFT_CAPPED = "soft-capped logits"
 _OTHER_NORMS = "norms that add one to their weight"
+_SINKS = "attention sinks"
+_LAYER_NORM = "LayerNorm and an MLP without a gate"
+_FUSED = "fused projections"
+
+# What a family that is modelled has beyond what the runner executes; the first is named to users.
+_HAS: dict[str, tuple[str, ...]] = {
+    "mixtral": (_EXPERTS,),
+    "qwen2_moe": (_EXPERTS,),
+    "qwen3_moe": (_EXPERTS,),
+    "qwen3_next": (_RECURRENT, _EXPERTS),
+    "deepseek_v2": (_LATENT, _EXPERTS),
+    "deepseek_v3": (_LATENT, _EXPERTS),
+    "gemma": (_OTHER_NORMS,),
+    "gemma2": (_SOFT_CAPPED,),
+    "gemma3_text": (_OTHER_NORMS, _SOFT_CAPPED, _MULTIMODAL),
+    "gpt_oss": (_EXPERTS, _SINKS),
+    "phi": (_LAYER_NORM,),
+    "phi3": (_FUSED,),
+    "phimoe": (_EXPERTS,),
+}
 
 # A field that is given and not null, false or 0 means the model has the thing.
 TELLING_FIELDS = {
@@ -49,21 +62,20 @@ TELLING_FIELDS = {
 
 _TELLING_TYPES = {
     _RECURRENT: ("mamba", "mamba2", "falcon_mamba", "rwkv", "jamba", "recurrent_gemma"),
-    _SOFT_CAPPED: ("gemma2",),
-    _OTHER_NORMS: ("gemma", "gemma3_text"),
     _ENCODER: ("t5", "mt5", "bart", "mbart", "pegasus", "whisper"),
     _UNGATED: (
         *("gpt2", "gptj", "gpt_neo", "gpt_neox", "gpt_bigcode", "opt", "bloom", "mpt"),
-        *("falcon", "phi", "starcoder2", "nemotron"),
+        *("falcon", "starcoder2", "nemotron"),
     ),
 }
 
 
 def family(config: Fields) -> str:
     """Return one of FAMILIES; raise NotModelled for a model of another kind."""
-    _refuse_by_field(config)
-    _refuse_by_layer_types(config)
-    name = config.text("model_type") or _from_architectures(config)
+    name = named_family(config)
+    has = _HAS.get(name, ())
+    _refuse_by_field(config, has)
+    _refuse_by_layer_types(config, has)
     for what, types in _TELLING_TYPES.items():
         if name in types:
             raise _refusal(config, what, f"model_type {name}")
@@ -75,16 +87,23 @@ def family(config: Fields) -> str:
     return name
 
 
-def _refuse_by_field(config: Fields) -> None:
+def not_runnable(family: str, local_layers: int) -> str | None:
+    """Name what keeps our runner from executing a model, if anything does."""
+    if family not in RUNNABLE:
+        return _HAS[family][0]
+    return "a sliding window in only some of the layers" if local_layers else None
+
+
+def _refuse_by_field(config: Fields, has: tuple[str, ...]) -> None:
     for name, what in TELLING_FIELDS.items():
         value = config.get(name)
-        if value:
+        if value and what not in has:
             counts = isinstance(value, int) and not isinstance(value, bool)
             shown = f"{name}={value}" if counts else name
             raise _refusal(config, what, shown)
 
 
-def _refuse_by_layer_types(config: Fields) -> None:
+def _refuse_by_layer_types(config: Fields, has: tuple[str, ...]) -> None:
     types = config.get("layer_types")
     if types is None:
         return
@@ -94,22 +113,13 @@ def _refuse_by_layer_types(config: Fields) -> None:
         if kind not in ("full_attention", "sliding_attention"):
             recurrent = isinstance(kind, str) and ("linear" in kind or "mamba" in kind)
             what = _RECURRENT if recurrent else "this kind of layer"
+            if what in has:
+                continue
             raise _refusal(config, what, f"layer_types has {kind}")
-
-
-def _from_architectures(config: Fields) -> str:
-    names = config.get("architectures")
-    if isinstance(names, list):
-        for name in names:
-            if name in _FAMILY_OF_ARCHITECTURE:
-                return _FAMILY_OF_ARCHITECTURE[name]
-        if names:
-            return str(names[0])
-    raise config.error("model_type", f"is missing; say one of {', '.join(FAMILIES)}")
 
 
 def _refusal(config: Fields, what: str, because: str) -> NotModelled:
     return NotModelled(
         f"{config.where}: {what} ({because}) is not modelled yet; "
-        f"dense models of type {', '.join(FAMILIES)} are"
+        f"models of type {', '.join(FAMILIES)} are"
     )

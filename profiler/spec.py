@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from stallscope.profiler.model_parts import Experts, Latent, LinearAttention, Quantization
+
 # Bytes per element. Scaled formats carry scales besides: see analyzers/cost/arithmetic.py.
 DTYPE_BYTES: Mapping[str, float] = {
     "fp32": 4.0,
@@ -14,6 +16,7 @@ DTYPE_BYTES: Mapping[str, float] = {
     "fp8": 1.0,
     "int8": 1.0,
     "int4": 0.5,
+    "mxfp4": 0.5,
 }
 
 
@@ -30,7 +33,11 @@ class RopeScaling:
 
 @dataclass(frozen=True, slots=True)
 class ModelSpec:
-    """A decoder-only transformer with gated MLP and RMSNorm; sizes in elements."""
+    """A decoder-only transformer; sizes in elements. Unless it says more: gated MLP, RMSNorm.
+
+    `sliding_window` is of all layers. Where only some have one they are the `local_layers`, with
+    `local_window`, and `sliding_window` is None.
+    """
 
     name: str
     hidden_size: int
@@ -51,6 +58,27 @@ class ModelSpec:
     dtype: str | None = None  # the checkpoint's own, as config.json says
     eos_token_ids: tuple[int, ...] = ()
     warnings: tuple[str, ...] = ()  # what the config asks for and the arithmetic leaves out
+    local_layers: int = 0
+    local_window: int | None = None
+    latent: Latent | None = None
+    experts: Experts | None = None
+    linear_attention: LinearAttention | None = None
+    gated_queries: bool = False  # q_proj also makes a gate of the attention's output
+    attention_sinks: bool = False  # a learnt logit for each head
+    o_bias: bool = False
+    mlp_bias: bool = False
+    mlp_gated: bool = True
+    head_bias: bool = False
+    layer_norms: int = 2  # norms over the hidden size in each layer
+    norm_bias: bool = False  # LayerNorm, not RMSNorm
+    quantization: Quantization | None = None
+    not_runnable: str | None = None  # what our runner does not execute; None: it runs
+
+    @property
+    def attention_layers(self) -> int:
+        """Layers whose cache grows with the context."""
+        linear = self.linear_attention
+        return self.num_layers - (0 if linear is None else linear.layers)
 
 
 def keys_read(start: int, tokens: int, window: int | None) -> int:

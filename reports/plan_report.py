@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 
-from stallscope.analyzers.plan import FLOOR_ERROR, PhasePlan, Plan
+from stallscope.analyzers.plan.result import FLOOR_ERROR, PhasePlan, Plan
 from stallscope.reports.json_report import SCHEMA, dumped, sided_fields, subject_fields
 from stallscope.reports.markdown import render_sections as markdown_sections
 from stallscope.reports.plan_sections import plan_sections

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stallscope.analyzers.plan import MEMORY_FRACTION, MemoryMap, PhasePlan, Plan, Prediction
+from stallscope.analyzers.plan.result import (
+    MEMORY_FRACTION,
+    MemoryMap,
+    PhasePlan,
+    Plan,
+    Prediction,
+)
 from stallscope.profiler.spec import DeviceSpec, Subject
 from stallscope.reports import format as fmt
 from stallscope.reports.blocks import Bar, Cell, Column, Item, Items, Section, Table, Text, present

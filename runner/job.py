@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from stallscope.analyzers.schedule import SchedulerConfig
-from stallscope.errors import UsageError
+from stallscope.errors import InputError, UsageError
+from stallscope.profiler.hf_families import RUNNABLE
 from stallscope.profiler.models import load_model, preset_names
 from stallscope.profiler.spec import DTYPE_BYTES, ModelSpec
 from stallscope.runner.options import RunOptions
@@ -127,6 +128,11 @@ def prepare(options: RunOptions) -> Job:
     _check_choices(options)
     _check_numbers(options)
     spec = load_model(options.model)
+    if spec.not_runnable is not None:
+        raise InputError(
+            f"{spec.name}: {spec.not_runnable} is modelled, but not run; "
+            f"choose a model of type {', '.join(RUNNABLE)}"
+        )
     job = Job(options, spec, _weights_folder(options.model), _load(options))
     _check_fit(job)
     return job

@@ -29,6 +29,7 @@ ALLOWED = {
         "stallscope.analyzers",
         "stallscope.profiler.evidence",
         "stallscope.profiler.spec",
+        "stallscope.profiler.model_parts",
         "stallscope.profiler.capture",
     ),
     "reports": (

@@ -1,51 +1,78 @@
-"""Exact counts: parameters by tensor, bytes of weights, bytes of KV cache."""
+"""Exact counts: parameters by tensor, and the bytes of weights."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import lru_cache
 
-from stallscope.profiler.spec import DTYPE_BYTES, ModelSpec
+from stallscope.analyzers.cost.linears import (
+    Linear,
+    attention_inputs,
+    mlp_linears,
+    model_linears,
+)
+from stallscope.analyzers.cost.weight_formats import matrix_bytes, plain_bytes
+from stallscope.profiler.spec import ModelSpec
 
-# Weight-only formats quantise the linears of the blocks; embedding, LM head and norms stay at
-# 16 bit (what AutoGPTQ, AutoAWQ and the fp8 checkpoints of vLLM's compressor all do).
-_QUANTISED = frozenset({"fp8", "int8", "int4"})
-_GROUP = 128  # elements of the input dimension that share an int4 scale and zero point
-_SCALE_BYTES = 2.0
-
+# Of a plain dense model; see linears.py for all there are.
 BLOCK_LINEARS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 
 
+@lru_cache(maxsize=64)
+def linears_of(spec: ModelSpec) -> tuple[Linear, ...]:
+    """List a model's linears; as model_linears, which a simulation asks for at every step."""
+    return model_linears(spec)
+
+
+def _linear(spec: ModelSpec, name: str) -> Linear:
+    return next(linear for linear in linears_of(spec) if linear.name == name)
+
+
 def linear_shape(spec: ModelSpec, name: str) -> tuple[int, int]:
-    """Return (inputs, outputs) of a linear: one of BLOCK_LINEARS or "lm_head"."""
-    q_width = spec.num_heads * spec.head_dim
-    kv_width = spec.num_kv_heads * spec.head_dim
-    shapes = {
-        "q_proj": (spec.hidden_size, q_width),
-        "k_proj": (spec.hidden_size, kv_width),
-        "v_proj": (spec.hidden_size, kv_width),
-        "o_proj": (q_width, spec.hidden_size),
-        "gate_proj": (spec.hidden_size, spec.intermediate_size),
-        "up_proj": (spec.hidden_size, spec.intermediate_size),
-        "down_proj": (spec.intermediate_size, spec.hidden_size),
-        "lm_head": (spec.hidden_size, spec.vocab_size),
-    }
-    return shapes[name]
+    """Return (inputs, outputs) of a linear by its name."""
+    linear = _linear(spec, name)
+    return linear.inputs, linear.outputs
+
+
+def linear_weight_bytes(spec: ModelSpec, name: str, dtype: str) -> float:
+    """Return the bytes of one copy of a linear's weight, scales and zero points included."""
+    return matrix_bytes(spec, _linear(spec, name), dtype)
 
 
 def parameter_counts(spec: ModelSpec) -> Mapping[str, int]:
     """Count the elements of each kind of tensor over the whole model; a tied head counts once."""
     counts = {"embedding": spec.vocab_size * spec.hidden_size}
-    for name in BLOCK_LINEARS:
-        counts[name] = spec.num_layers * math.prod(linear_shape(spec, name))
-    bias = (spec.num_heads + 2 * spec.num_kv_heads) * spec.head_dim
-    counts["qkv_bias"] = spec.num_layers * bias if spec.qkv_bias else 0
-    qk_norm = (
-        2 * spec.head_dim if spec.qk_norm else 0
-    )  # one weight for all query heads, one for keys
-    counts["norms"] = (2 * spec.num_layers + 1) * spec.hidden_size + spec.num_layers * qk_norm
+    linears = linears_of(spec)
+    counts |= {linear.name: linear.elements for linear in linears}
     counts["lm_head"] = 0 if spec.tied_embeddings else spec.vocab_size * spec.hidden_size
-    return counts
+    counts["qkv_bias"] = sum(linear.bias_elements for linear in attention_inputs(spec))
+    counts["norms"] = _norm_elements(spec)
+    others = {
+        "other_biases": sum(linear.bias_elements for linear in linears) - counts["qkv_bias"],
+        "attention_sinks": spec.num_layers * spec.num_heads if spec.attention_sinks else 0,
+        "delta_rest": _delta_elements(spec),
+    }
+    return counts | {name: count for name, count in others.items() if count}
+
+
+def _norm_elements(spec: ModelSpec) -> int:
+    """Norms over the hidden size, over each head, and over the latent's low ranks."""
+    # One weight for all query heads, one for keys.
+    heads = 2 * spec.head_dim * spec.attention_layers if spec.qk_norm else 0
+    hidden = (spec.layer_norms * spec.num_layers + 1) * spec.hidden_size
+    latent = spec.latent
+    ranks = 0 if latent is None else latent.kv_rank + (latent.query_rank or 0)
+    return (hidden + heads) * (2 if spec.norm_bias else 1) + spec.num_layers * ranks
+
+
+def _delta_elements(spec: ModelSpec) -> int:
+    """The convolution, the decay and its bias by head, and the output norm."""
+    linear = spec.linear_attention
+    if linear is None:
+        return 0
+    each = linear.conv_width * linear.conv_channels + 2 * linear.value_heads + linear.value_dim
+    return linear.layers * each
 
 
 def num_parameters(spec: ModelSpec) -> int:
@@ -54,59 +81,49 @@ def num_parameters(spec: ModelSpec) -> int:
 
 
 def ffn_share(spec: ModelSpec) -> float:
-    """Return the gated MLP's share of all parameters (document, section 3.1: about two thirds)."""
-    counts = parameter_counts(spec)
-    return (counts["gate_proj"] + counts["up_proj"] + counts["down_proj"]) / num_parameters(spec)
+    """Return the MLPs' share of all parameters (document, section 3.1: about two thirds)."""
+    mlp = sum(linear.elements for linear in mlp_linears(spec) if linear.group != "router")
+    return mlp / num_parameters(spec)
 
 
-def linear_weight_bytes(spec: ModelSpec, name: str, dtype: str) -> float:
-    """Return the bytes of one linear's weight, scales and zero points included."""
-    inputs, outputs = linear_shape(spec, name)
-    if name == "lm_head" and dtype in _QUANTISED:
-        dtype = "fp16"
-    payload = inputs * outputs * DTYPE_BYTES[dtype]
-    if dtype == "int4":
-        groups = math.ceil(inputs / _GROUP) * outputs
-        return payload + groups * (_SCALE_BYTES + DTYPE_BYTES["int4"])
-    if dtype == "int8":
-        return payload + outputs * _SCALE_BYTES
-    if dtype == "fp8":
-        return payload + 4.0  # one fp32 scale per tensor
-    return payload
+def weight_bytes(spec: ModelSpec, dtype: str, *, tensor_parallel: int = 1) -> float:
+    """Return the bytes that all weights occupy, on each of so many ranks.
+
+    Embedding and LM head are split by vocabulary; norms, biases, routers and the narrow matrices
+    of latent attention lie whole on each rank, as do KV heads fewer than ranks.
+    """
+    counts, linears = parameter_counts(spec), linears_of(spec)
+    matrices = math.fsum(
+        _on_rank(spec, linear, tensor_parallel) * _stored_bytes(spec, linear, dtype)
+        for linear in linears
+        if linear.name != "lm_head"
+    )
+    tables = counts["embedding"] + counts["lm_head"]
+    small = sum(counts.values()) - tables - sum(counts[n.name] for n in linears[:-1])
+    return matrices + (tables / tensor_parallel + small) * plain_bytes(dtype)
 
 
-def _plain_bytes(dtype: str) -> float:
-    return 2.0 if dtype in _QUANTISED else DTYPE_BYTES[dtype]
+def _stored_bytes(spec: ModelSpec, linear: Linear, dtype: str) -> float:
+    return linear.layers * linear.copies * matrix_bytes(spec, linear, dtype)
 
 
-def weight_bytes(spec: ModelSpec, dtype: str) -> float:
-    """Return the bytes that all weights occupy."""
-    counts = parameter_counts(spec)
-    blocks = sum(linear_weight_bytes(spec, name, dtype) for name in BLOCK_LINEARS)
-    plain = counts["embedding"] + counts["lm_head"] + counts["norms"] + counts["qkv_bias"]
-    return spec.num_layers * blocks + plain * _plain_bytes(dtype)
+def _on_rank(spec: ModelSpec, linear: Linear, ranks: int) -> float:
+    """Return the part of a linear that each rank holds."""
+    if not linear.is_shared:
+        return 1.0
+    if linear.name in ("k_proj", "v_proj"):
+        return math.ceil(spec.num_kv_heads / ranks) / spec.num_kv_heads
+    return 1.0 / ranks
 
 
-def step_weight_bytes(spec: ModelSpec, dtype: str) -> float:
-    """Return the weight bytes one step must read: the linears of the blocks and the LM head.
+def step_weight_bytes(spec: ModelSpec, dtype: str, *, rows: int = 1) -> float:
+    """Return the weight bytes a step of `rows` tokens must read: the linears and the LM head.
 
     The input embedding is a look-up of a few rows, so its table is not read; a tied table is read
-    once, as the head.
+    once, as the head. Of experts only those are read that a token goes to: with one row, the
+    least a step can read.
     """
-    blocks = sum(linear_weight_bytes(spec, name, dtype) for name in BLOCK_LINEARS)
-    return spec.num_layers * blocks + linear_weight_bytes(spec, "lm_head", dtype)
-
-
-def kv_bytes_per_token(spec: ModelSpec, kv_dtype: str, *, tensor_parallel: int = 1) -> int:
-    """Return KV bytes per token on each rank: 2 · layers · KV heads · head_dim · bytes.
-
-    (document, section 3.2). A rank holds ceil(KV heads / ranks) heads. With a sliding window no
-    more tokens than that are held: see kv_tokens.
-    """
-    heads = math.ceil(spec.num_kv_heads / tensor_parallel)
-    return int(2 * spec.num_layers * heads * spec.head_dim * DTYPE_BYTES[kv_dtype])
-
-
-def kv_tokens(spec: ModelSpec, tokens: int) -> int:
-    """Return how many of a sequence's tokens its next one can still attend to."""
-    return tokens if spec.sliding_window is None else min(tokens, spec.sliding_window)
+    return math.fsum(
+        linear.layers * linear.copies_read(rows) * matrix_bytes(spec, linear, dtype)
+        for linear in linears_of(spec)
+    )

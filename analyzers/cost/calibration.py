@@ -14,6 +14,7 @@ from stallscope.profiler.spec import Subject
 _COMPUTES_IN: Mapping[str, tuple[str, ...]] = {
     "int8": ("fp16", "bf16"),
     "int4": ("fp16", "bf16"),
+    "mxfp4": ("bf16", "fp16"),
     "fp8": ("fp8", "fp16", "bf16"),
 }
 

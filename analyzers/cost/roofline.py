@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from stallscope.analyzers.cost.arithmetic import kv_bytes_per_token
+from stallscope.analyzers.cost.kv_bytes import kv_bytes_per_token
 from stallscope.analyzers.cost.operators import (
     Operator,
     StepShape,
     activation_bytes_per_element,
-    attention_operator,
+    attention_operators,
     step_operators,
 )
 from stallscope.profiler.spec import ModelSpec
@@ -105,7 +105,7 @@ def operator_time(operator: Operator, machine: Machine, share_of_group: float) -
     Only the binding term counts; the other is `hidden_s`. A measured time keeps the part that the
     roofline gives it, as far as the roofline explains it.
     """
-    scale = operator.instances / machine.ranks
+    scale = operator.instances / operator.shares(machine.ranks)
     compute_s = scale * operator.flops / machine.peak_flops
     on_rank = operator.bytes_on_rank(machine.ranks)
     memory_s = operator.instances * on_rank / machine.bytes_per_s
@@ -162,16 +162,16 @@ class CostModel:
     def step_time(self, shape: StepShape) -> StepTime:
         """Time a step, by part."""
         linears = self._linear_parts(shape)
-        attention = operator_time(
-            attention_operator(self.spec, shape, dtype=self.dtype, kv_dtype=self.kv_dtype),
-            self.machine,
-            1.0,
-        )
-        is_kv = attention.part == "kv"
+        attention = [
+            operator_time(operator, self.machine, 1.0)
+            for operator in attention_operators(
+                self.spec, shape, dtype=self.dtype, kv_dtype=self.kv_dtype
+            )
+        ]
         return StepTime(
             weights=linears.weights,
-            kv=attention.time_s if is_kv else 0.0,
-            compute=linears.compute + (0.0 if is_kv else attention.time_s),
+            kv=_sum(attention, "kv"),
+            compute=linears.compute + _sum(attention, "compute"),
             communication=self._communication(shape.tokens),
             probed_weights=linears.probed_weights,
             probed_compute=linears.probed_compute,

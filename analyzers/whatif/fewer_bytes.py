@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from stallscope.analyzers.cost.arithmetic import kv_bytes_per_token, step_weight_bytes
+from stallscope.analyzers.cost.arithmetic import step_weight_bytes
+from stallscope.analyzers.cost.kv_bytes import kv_bytes_per_token
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.result import Gain
 from stallscope.analyzers.step.budget import StepCost

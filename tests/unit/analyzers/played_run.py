@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from step_rows import TINY, request, step
 
-from stallscope.analyzers.cost.arithmetic import kv_bytes_per_token
+from stallscope.analyzers.cost.kv_bytes import kv_bytes_per_token
 from stallscope.analyzers.cost.operators import StepShape
 from stallscope.analyzers.cost.roofline import CostModel, Machine
 from stallscope.analyzers.schedule import Scheduler, SchedulerConfig, StepPlan

@@ -11,8 +11,6 @@ from step_rows import TINY
 from stallscope.analyzers.cost.arithmetic import (
     BLOCK_LINEARS,
     ffn_share,
-    kv_bytes_per_token,
-    kv_tokens,
     linear_shape,
     linear_weight_bytes,
     num_parameters,
@@ -20,6 +18,7 @@ from stallscope.analyzers.cost.arithmetic import (
     step_weight_bytes,
     weight_bytes,
 )
+from stallscope.analyzers.cost.kv_bytes import kv_bytes_per_token, kv_tokens
 from stallscope.profiler.models import load_model
 from stallscope.profiler.spec import ModelSpec
 
@@ -171,7 +170,8 @@ def random_spec(rng: random.Random) -> ModelSpec:
         head_dim=8 * rng.randint(1, 3),
         vocab_size=rng.randint(10, 99),
         tied_embeddings=rng.random() < 0.5,
-        qkv_bias=rng.random() < 0.5,
+        qkv_bias=(bias := rng.random() < 0.5),
+        o_bias=bias,
     )
 
 
@@ -181,7 +181,7 @@ def test_random_shapes_count_as_transformers_builds_them(seed: int) -> None:
     import transformers
 
     spec = random_spec(random.Random(seed))
-    # A bias on all four attention projections: the output projection's is not in our counts.
+    # A bias on all four attention projections.
     config = transformers.LlamaConfig(
         hidden_size=spec.hidden_size,
         intermediate_size=spec.intermediate_size,
@@ -195,8 +195,7 @@ def test_random_shapes_count_as_transformers_builds_them(seed: int) -> None:
     )
     with torch.device("meta"):
         model = transformers.LlamaForCausalLM(config)
-    named = dict(model.named_parameters())
-    theirs = sum(p.numel() for name, p in named.items() if not name.endswith("o_proj.bias"))
+    theirs = sum(p.numel() for p in model.parameters())
     assert num_parameters(spec) == theirs
     assert weight_bytes(spec, "fp32") == 4 * theirs
 

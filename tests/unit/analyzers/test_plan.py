@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from stallscope.analyzers.plan import FLOOR_ERROR, PlanOptions, plan
+from stallscope.analyzers.plan.options import PlanOptions
+from stallscope.analyzers.plan.planner import plan
+from stallscope.analyzers.plan.result import FLOOR_ERROR
 from stallscope.profiler.devices import load_device
 from stallscope.profiler.models import load_model
 from stallscope.profiler.spec import DeviceSpec, ModelSpec
@@ -103,7 +105,10 @@ def test_without_a_device_counts_remain_and_times_are_not_observable() -> None:
 def test_ranks_share_weights_and_whole_kv_heads() -> None:
     shared = plan(PlanOptions(load_model("llama-3-8b"), dtype="bf16", num_devices=16)).memory
     assert shared.kv_bytes_per_token == 2 * 32 * 1 * 128 * 2  # 8 KV heads on 16 ranks: one each
-    assert shared.weights_bytes == 2 * 8_030_261_248 // 16
+    # 65 norms lie whole on each rank, an eighth of k_proj and v_proj, a sixteenth of the rest.
+    norms, keys = 65 * 4096, 32 * 2 * 4096 * 1024
+    rest = 8_030_261_248 - norms - keys
+    assert shared.weights_bytes == 2 * (norms + keys // 8 + rest // 16)
 
 
 def test_lengths_beyond_the_model_are_noted() -> None:

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from stallscope.analyzers.cost.arithmetic import num_parameters
 from stallscope.errors import InputError
 from stallscope.profiler.checked_json import Fields
 from stallscope.profiler.hf_config import model_from_config
+from stallscope.profiler.hf_families import FAMILIES
 
 BASE: dict[str, Any] = {
     "model_type": "llama",
@@ -42,17 +44,15 @@ def warnings(**changes: Any) -> tuple[str, ...]:
         ({"model_type": "t5"}, "an encoder-decoder (model_type t5)"),
         ({"model_type": "gpt2"}, "an MLP without a gate (model_type gpt2)"),
         ({"text_config": {"hidden_size": 1}}, "a model of more than text (text_config)"),
-        ({"model_type": "gemma2"}, "soft-capped logits (model_type gemma2)"),
         ({"attn_logit_softcapping": 50.0}, "soft-capped logits (attn_logit_softcapping)"),
         ({"final_logit_softcapping": 30.0}, "soft-capped logits (final_logit_softcapping)"),
-        ({"model_type": "gemma"}, "norms that add one to their weight (model_type gemma)"),
     ],
 )
 def test_other_arithmetic_is_refused_by_name(changes: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError) as caught:
         warnings(**changes)
     assert str(caught.value) == (
-        f"x.json: {said} is not modelled yet; dense models of type llama, mistral, qwen2, qwen3 are"
+        f"x.json: {said} is not modelled yet; models of type {', '.join(FAMILIES)} are"
     )
 
 
@@ -74,23 +74,31 @@ def test_family_comes_from_type_or_architecture() -> None:
     )
 
 
-def test_quantisation_is_said_with_its_method() -> None:
-    assert warnings(quantization_config={"quant_method": "awq", "bits": 4}) == (
-        "quantization_config (awq) is not read: weights are counted at the dtype asked for, "
-        "without scales and zero points",
+def test_quantisation_that_is_not_read_is_said_with_its_method() -> None:
+    assert warnings(quantization_config={"quant_method": "bitsandbytes"}) == (
+        "quantization_config (bitsandbytes) is not read: weights are counted at the dtype asked "
+        "for, without scales and zero points",
     )
+    assert warnings(quantization_config={"quant_method": "awq", "bits": 4}) == ()
 
 
-def test_biases_beyond_qkv_are_counted_as_missing() -> None:
-    # o_proj: 3 layers x 64. MLP: 3 layers x (160 + 160 + 64).
+def test_biases_that_are_counted_and_not_run_are_said() -> None:
     assert warnings(attention_bias=True) == (
-        "the bias on o_proj (attention_bias) is not counted: 192 parameters",
+        "the bias on o_proj (attention_bias) is counted, but not run",
     )
-    assert model_from_config(Fields("x", {**BASE, "attention_bias": True}), "x").qkv_bias
-    assert warnings(mlp_bias=True) == (
-        "the biases of the MLP (mlp_bias) are not counted: 1,152 parameters",
-    )
+    spec = model_from_config(Fields("x", {**BASE, "attention_bias": True, "mlp_bias": True}), "x")
+    plain = model_from_config(Fields("x", BASE), "x")
+    # q, k, v and o: 4 x 64. MLP: 160 + 160 + 64. In each of 3 layers.
+    assert num_parameters(spec) - num_parameters(plain) == 3 * (4 * 64 + 384)
+    assert warnings(mlp_bias=True) == ("the biases of the MLP (mlp_bias) are counted, but not run",)
     assert warnings(model_type="qwen2", attention_bias=True) == ()
+
+
+def test_what_is_modelled_but_not_run_is_named() -> None:
+    mixed = {"num_local_experts": 4, "model_type": "mixtral", "num_key_value_heads": 4}
+    spec = model_from_config(Fields("x", {**BASE, **mixed}), "x")
+    assert spec.not_runnable == "mixture of experts"
+    assert model_from_config(Fields("x", BASE), "x").not_runnable is None
 
 
 def test_other_activation_is_said() -> None:

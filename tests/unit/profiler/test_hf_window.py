@@ -1,4 +1,4 @@
-"""The sliding window of a config.json: in all layers, in none, or refused."""
+"""The sliding window of a config.json: in all layers, in some, in none."""
 
 from __future__ import annotations
 
@@ -91,15 +91,22 @@ def test_llama_has_no_window_and_that_is_said() -> None:
         ({"model_type": "qwen3", "use_sliding_window": True, "max_window_layers": 1}, 2),
     ],
 )
-def test_layers_of_both_kinds_are_refused_by_name(changes: dict[str, Any], layers: int) -> None:
-    with pytest.raises(InputError) as caught:
-        parse(sliding_window=4096, **changes)
-    assert str(caught.value) == (
-        f"x.json: a sliding window in only {layers} of 3 layers (sliding_window=4096) is not "
-        "modelled yet; models with one in all layers or in none are"
-    )
+def test_layers_of_both_kinds_are_counted_and_not_run(changes: dict[str, Any], layers: int) -> None:
+    spec = parse(sliding_window=4096, **changes)
+    assert (spec.sliding_window, spec.local_layers, spec.local_window) == (None, layers, 4096)
+    assert spec.not_runnable == "a sliding window in only some of the layers"
     # A window that no context gets past makes no difference between layers.
-    assert parse(sliding_window=32768, **changes).sliding_window is None
+    assert parse(sliding_window=32768, **changes).local_layers == 0
+
+
+@pytest.mark.parametrize(
+    ("family", "full"),
+    # Of 13 layers: every second of gemma-2 and gpt-oss, every sixth of gemma-3 has none.
+    [("gemma2", 6), ("gpt_oss", 6), ("gemma3_text", 2)],
+)
+def test_families_whose_layers_alternate(family: str, full: int) -> None:
+    spec = parse(model_type=family, num_hidden_layers=13, sliding_window=128)
+    assert (spec.local_layers, spec.local_window) == (13 - full, 128)
 
 
 def test_a_window_that_is_no_number_is_refused() -> None:

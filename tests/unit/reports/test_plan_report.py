@@ -8,7 +8,9 @@ import re
 
 import pytest
 
-from stallscope.analyzers.plan import Plan, PlanOptions, plan
+from stallscope.analyzers.plan.options import PlanOptions
+from stallscope.analyzers.plan.planner import plan
+from stallscope.analyzers.plan.result import Plan
 from stallscope.profiler.devices import load_device
 from stallscope.profiler.models import load_model
 from stallscope.reports.plan_report import render_json, render_markdown, render_terminal

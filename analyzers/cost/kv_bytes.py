@@ -1,0 +1,61 @@
+"""Bytes of KV cache: per token, of a whole sequence, and what does not grow at all."""
+
+from __future__ import annotations
+
+import math
+
+from stallscope.profiler.spec import DTYPE_BYTES, ModelSpec
+
+_LEAST_STATE_BYTES = 2.0  # engines keep recurrent states at 16 bit or more, whatever the KV dtype
+
+
+def kv_bytes_per_token(spec: ModelSpec, kv_dtype: str, *, tensor_parallel: int = 1) -> int:
+    """Return KV bytes per token on each rank: 2 · layers · KV heads · head_dim · bytes.
+
+    (document, section 3.2). A rank holds ceil(KV heads / ranks) heads; a latent, layers · (rank +
+    rope) · bytes, lies whole on every rank. With a sliding window no more tokens than that are
+    held: see kv_bytes and kv_tokens.
+    """
+    return int(spec.attention_layers * layer_bytes(spec, kv_dtype, tensor_parallel))
+
+
+def layer_bytes(spec: ModelSpec, kv_dtype: str, tensor_parallel: int = 1) -> float:
+    """Return the bytes that one attention layer caches per token on each rank."""
+    if spec.latent is not None:
+        return spec.latent.cached_elements * DTYPE_BYTES[kv_dtype]
+    heads = math.ceil(spec.num_kv_heads / tensor_parallel)
+    return 2 * heads * spec.head_dim * DTYPE_BYTES[kv_dtype]
+
+
+def kv_tokens(spec: ModelSpec, tokens: int) -> int:
+    """Return how many of a sequence's tokens its next one can attend to in the widest layer."""
+    return tokens if spec.sliding_window is None else min(tokens, spec.sliding_window)
+
+
+def kv_bytes(spec: ModelSpec, tokens: int, kv_dtype: str, *, tensor_parallel: int = 1) -> int:
+    """Return the bytes a sequence of `tokens` holds on each rank, state that never grows included.
+
+    Layers with a window hold no more than it; what engines round up to whole blocks is left out.
+    """
+    local = min(tokens, spec.local_window or tokens)
+    cached = (spec.attention_layers - spec.local_layers) * kv_tokens(spec, tokens)
+    cached += spec.local_layers * local
+    each = layer_bytes(spec, kv_dtype, tensor_parallel)
+    return int(cached * each) + state_bytes(spec, kv_dtype, tensor_parallel=tensor_parallel)
+
+
+def state_bytes(spec: ModelSpec, kv_dtype: str, *, tensor_parallel: int = 1) -> int:
+    """Return the bytes of recurrent state that a request holds on each rank, at any length."""
+    linear = spec.linear_attention
+    if linear is None:
+        return 0
+    element = max(_LEAST_STATE_BYTES, DTYPE_BYTES[kv_dtype])
+    return math.ceil(linear.layers * linear.state_elements * element / tensor_parallel)
+
+
+def kv_formula(spec: ModelSpec) -> str:
+    """Say by which formula a token's KV bytes are counted."""
+    if spec.latent is not None:
+        return "layers · (KV rank + rope) · bytes"
+    layers = "layers" if spec.linear_attention is None else "attention layers"
+    return f"2 · {layers} · KV heads · head_dim · bytes"

@@ -1,0 +1,81 @@
+"""What to read with care in a plan, and what it cannot tell."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from stallscope.analyzers.cost.roofline import CostModel
+from stallscope.analyzers.plan.memory import memory_map
+from stallscope.analyzers.plan.options import PlanOptions, subject_of
+from stallscope.analyzers.plan.result import FLOOR_ERROR, MemoryMap
+from stallscope.profiler.evidence import NotObservable
+
+
+def plan_notes(options: PlanOptions, memory: MemoryMap, cost: CostModel | None) -> tuple[str, ...]:
+    """Say what limits a plan's worth, in sentences."""
+    notes = list(options.model.warnings)
+    longest = options.input_tokens + options.output_tokens
+    if longest > options.model.max_position:
+        notes.append(f"{longest} tokens are beyond the model's {options.model.max_position}.")
+    beyond = [n for n in options.kv_lengths if n > options.model.max_position]
+    if beyond:
+        lengths = ", ".join(str(n) for n in beyond)
+        notes.append(
+            f"KV sizes at {lengths} tokens are beyond the model's {options.model.max_position}."
+        )
+    window = options.model.sliding_window
+    if window is not None and max(longest, *options.kv_lengths) > window:
+        notes.append(
+            f"A request's KV cache stops growing at {window} tokens, its sliding window; a long "
+            "prompt takes more for as long as one step of it lasts."
+        )
+    if memory.max_concurrency == 0:
+        notes.append(_where_it_fits(options))
+    elif memory.max_concurrency is not None and memory.max_concurrency < options.concurrency:
+        notes.append(
+            f"Only {memory.max_concurrency} of {options.concurrency} requests fit at full length: "
+            "the others queue or are preempted (capacity)."
+        )
+    if cost is not None:
+        notes.append(
+            "Times are floors: every operator at the device's peak, nothing for launches or the "
+            f"host. Real decode has taken up to {1 / (1 - FLOOR_ERROR):.1f} times as long."
+        )
+    return tuple(notes)
+
+
+def _where_it_fits(options: PlanOptions) -> str:
+    """Say that nothing runs, and which number of the same devices, or which dtype, would do."""
+    more = (n for n in range(options.num_devices + 1, 65) if options.model.num_heads % n == 0)
+    ways = [
+        f"{n} devices (--gpus {n})"
+        for n in more
+        if _fits(dataclasses.replace(options, num_devices=n))
+    ][:1]
+    ways += [
+        f"weights in {dtype} (--dtype {dtype})"
+        for dtype in ("int8", "int4")
+        if dtype != options.dtype and _fits(dataclasses.replace(options, dtype=dtype))
+    ][:1]
+    fits = f"; one request fits with {' or '.join(ways)}" if ways else ""
+    return f"Nothing runs: not one request fits beside the weights and activations{fits}."
+
+
+def _fits(options: PlanOptions) -> bool:
+    return (memory_map(options, subject_of(options)).max_concurrency or 0) > 0
+
+
+def unpredicted(
+    options: PlanOptions, memory: MemoryMap, cost: CostModel | None
+) -> tuple[NotObservable, ...]:
+    """Say which predictions a priced plan cannot make."""
+    if cost is None:
+        return ()
+    if memory.max_concurrency == 0:
+        reason = "not one request fits beside the weights and activations"
+        how = "plan more devices (--gpus), smaller weights (--dtype) or shorter requests"
+        return (NotObservable("TTFT, TPOT and throughput", reason, how),)
+    if options.output_tokens == 1:
+        reason = "a single output token has no time between tokens"
+        return (NotObservable("TPOT", reason, "plan --output-tokens 2 or more"),)
+    return ()

@@ -1,0 +1,40 @@
+"""What to plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stallscope.analyzers.kv_life import DEFAULT_LENGTHS
+from stallscope.profiler.spec import DeviceSpec, ModelSpec, Subject
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOptions:
+    """What to plan; `dtype` None takes the checkpoint's own, else fp16."""
+
+    model: ModelSpec
+    device: DeviceSpec | None = None
+    num_devices: int = 1
+    dtype: str | None = None
+    kv_dtype: str | None = None
+    input_tokens: int = 512
+    output_tokens: int = 256
+    concurrency: int = 1
+    kv_lengths: tuple[int, ...] = DEFAULT_LENGTHS
+
+
+def subject_of(options: PlanOptions) -> Subject:
+    """Return the subject that a plan stands for, its dtypes chosen."""
+    dtype = options.dtype or options.model.dtype or "fp16"
+    kv_dtype = options.kv_dtype or (dtype if dtype in ("fp32", "bf16", "fp16") else "fp16")
+    lengths = f"{options.input_tokens} in, {options.output_tokens} out"
+    return Subject(
+        model=options.model,
+        device=options.device,
+        num_devices=options.num_devices,
+        dtype=dtype,
+        kv_dtype=kv_dtype,
+        engine="plan",
+        workload=f"{lengths}, {options.concurrency} at once",
+        concurrency=options.concurrency,
+    )

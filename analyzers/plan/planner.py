@@ -1,0 +1,50 @@
+"""Plan a model on a device."""
+
+from __future__ import annotations
+
+from stallscope.analyzers.cost.arithmetic import ffn_share, num_parameters
+from stallscope.analyzers.cost.calibration import NoCostModel, build_cost_model
+from stallscope.analyzers.cost.roofline import CostModel
+from stallscope.analyzers.kv_life import kv_rows
+from stallscope.analyzers.plan.memory import memory_map
+from stallscope.analyzers.plan.notes import plan_notes, unpredicted
+from stallscope.analyzers.plan.options import PlanOptions, subject_of
+from stallscope.analyzers.plan.predictions import predictions, simulated
+from stallscope.analyzers.plan.result import Plan
+from stallscope.analyzers.plan.steps import phase_operators, phase_plan, phase_shapes
+from stallscope.profiler.capture import Capture
+from stallscope.profiler.evidence import NotObservable
+
+
+def plan(options: PlanOptions) -> Plan:
+    """Plan a model on a device; without a device only memory, KV and FLOP/byte counts."""
+    subject = subject_of(options)
+    model = build_cost_model(Capture(subject=subject))
+    cost = model if isinstance(model, CostModel) else None
+    memory = memory_map(options, subject)
+    shapes = phase_shapes(options)
+    missing = (
+        (NotObservable("times and predictions", model.reason, model.how),)
+        if isinstance(model, NoCostModel)
+        else ()
+    )
+    machine = cost.machine if cost is not None else None
+    predicted = predictions(simulated(options, memory, cost) if cost is not None else None)
+    return Plan(
+        subject=subject,
+        parameters=num_parameters(options.model),
+        ffn_share=ffn_share(options.model),
+        memory=memory,
+        kv_table=kv_rows(
+            options.model,
+            subject.kv_dtype or "",
+            options.kv_lengths,
+            ranks=options.num_devices,
+        ),
+        ridge=machine.peak_flops / machine.bytes_per_s if machine is not None else None,
+        phases=tuple(phase_plan(p, what, s, subject, cost) for p, what, s in shapes),
+        operators=tuple(row for p, _, s in shapes for row in phase_operators(p, s, subject, cost)),
+        notes=plan_notes(options, memory, cost),
+        not_observable=(*missing, *unpredicted(options, memory, cost)),
+        **predicted,
+    )

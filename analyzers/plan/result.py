@@ -1,0 +1,78 @@
+"""What a plan tells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stallscope.analyzers.result import BudgetPart, KvRow, OperatorRow
+from stallscope.profiler.evidence import NotObservable
+from stallscope.profiler.spec import Subject
+
+# A roofline is a floor: against real CPU decode it missed by 65-73 % (mean absolute error over
+# three model sizes), always on the fast side. See docs/metrics.md.
+FLOOR_ERROR = 0.70
+# What engines take of a GPU's memory by default (vLLM's gpu_memory_utilization).
+MEMORY_FRACTION = 0.90
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryMap:
+    """Bytes on each device. `kv_bytes` holds all concurrent requests at full length.
+
+    `usable_bytes` is MEMORY_FRACTION of the device's memory; `free_bytes` what the rest leaves of
+    it, negative where the plan does not fit; both and `max_concurrency` are None without a device.
+    """
+
+    weights_bytes: int
+    kv_bytes_per_token: int
+    kv_bytes: int
+    activation_bytes: int
+    usable_bytes: int | None
+    free_bytes: int | None
+    max_concurrency: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PhasePlan:
+    """One step of a phase: FLOPs, bytes, intensity; its floor and what binds, with a device.
+
+    `share` in `budget` is of the floor.
+    """
+
+    phase: str
+    what: str
+    flops: float
+    bytes: float
+    intensity: float
+    time_s: float | None
+    bound: str | None
+    budget: tuple[BudgetPart, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """A predicted value; `error` is relative to the true one, `worst` the value that allows."""
+
+    value: float
+    unit: str
+    error: float
+    worst: float
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything `plan` shows."""
+
+    subject: Subject
+    parameters: int
+    ffn_share: float
+    memory: MemoryMap
+    kv_table: tuple[KvRow, ...]
+    ridge: float | None
+    phases: tuple[PhasePlan, ...]
+    operators: tuple[OperatorRow, ...]
+    ttft_s: Prediction | None
+    tpot_s: Prediction | None
+    throughput_tokens_per_s: Prediction | None
+    notes: tuple[str, ...]
+    not_observable: tuple[NotObservable, ...]

@@ -1,0 +1,102 @@
+"""One step of each phase: its work, its floor, and what binds it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stallscope.analyzers.cost.operator_table import operator_rows, unpriced_rows
+from stallscope.analyzers.cost.operators import (
+    StepShape,
+    decode_shape,
+    prefill_shape,
+    step_operators,
+)
+from stallscope.analyzers.cost.roofline import CostModel
+from stallscope.analyzers.plan.options import PlanOptions
+from stallscope.analyzers.plan.result import PhasePlan
+from stallscope.analyzers.result import BudgetPart, OperatorRow
+from stallscope.profiler.spec import Subject
+
+
+def _requests(count: int) -> str:
+    return "1 request" if count == 1 else f"{count} requests"
+
+
+def phase_shapes(options: PlanOptions) -> tuple[tuple[str, str, StepShape], ...]:
+    """The steps that stand for the phases: one prompt; all requests at their mean context."""
+    context = options.input_tokens + (options.output_tokens + 1) // 2
+    window = options.model.sliding_window
+    return (
+        (
+            "prefill",
+            f"one prompt of {options.input_tokens} tokens",
+            prefill_shape(options.input_tokens, window=window),
+        ),
+        (
+            "decode",
+            f"{_requests(options.concurrency)} at {context} tokens of context",
+            decode_shape(options.concurrency, context, window=window),
+        ),
+    )
+
+
+def _budget(cost: CostModel, shape: StepShape) -> tuple[BudgetPart, ...]:
+    time = cost.step_time(shape)
+    source = f"roofline against the {cost.machine.kind} peak"
+    parts = {
+        "weights": time.weights,
+        "kv": time.kv,
+        "compute": time.compute,
+        "communication": time.communication,
+    }
+    return tuple(
+        BudgetPart(name, seconds, seconds / time.floor, "estimated", source)
+        for name, seconds in parts.items()
+    )
+
+
+def _bound(budget: Sequence[BudgetPart]) -> str:
+    shares = {p.part: p.share for p in budget}
+    sums = {
+        "bandwidth": shares["weights"] + shares["kv"],
+        "compute": shares["compute"],
+        "interconnect": shares["communication"],
+    }
+    return max(sums, key=sums.__getitem__)
+
+
+def phase_plan(
+    phase: str, what: str, shape: StepShape, subject: Subject, cost: CostModel | None
+) -> PhasePlan:
+    """Describe one step of a phase."""
+    spec, dtype, kv_dtype = subject.model, subject.dtype or "", subject.kv_dtype or ""
+    if spec is None:
+        raise ValueError("a plan needs a model")
+    operators = step_operators(spec, shape, dtype=dtype, kv_dtype=kv_dtype)
+    flops = sum(o.instances * o.flops for o in operators)
+    moved = sum(o.instances * o.bytes for o in operators)
+    budget = _budget(cost, shape) if cost is not None else ()
+    return PhasePlan(
+        phase=phase,
+        what=what,
+        flops=flops,
+        bytes=moved,
+        intensity=flops / moved,
+        time_s=cost.step_time(shape).floor if cost is not None else None,
+        bound=_bound(budget) if budget else None,
+        budget=budget,
+    )
+
+
+def phase_operators(
+    phase: str, shape: StepShape, subject: Subject, cost: CostModel | None
+) -> tuple[OperatorRow, ...]:
+    """List the operators of that step, priced where a device is known."""
+    if cost is not None:
+        return operator_rows(phase, cost, shape)
+    if subject.model is None:
+        return ()
+    operators = step_operators(
+        subject.model, shape, dtype=subject.dtype or "", kv_dtype=subject.kv_dtype or ""
+    )
+    return unpriced_rows(phase, operators)

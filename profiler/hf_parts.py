@@ -1,0 +1,96 @@
+"""Experts, latent and linear attention, and weight formats as a config.json spells them."""
+
+from __future__ import annotations
+
+from stallscope.profiler.checked_json import Fields
+from stallscope.profiler.hf_families import DEEPSEEK
+from stallscope.profiler.model_parts import Experts, Latent, LinearAttention
+
+_ALL_LAYERS = ("mixtral", "phimoe", "gpt_oss")
+_QWEN = ("qwen2_moe", "qwen3_moe", "qwen3_next")
+
+
+def experts(config: Fields, family: str) -> Experts | None:
+    """Return the mixture of experts, if the family has one."""
+    if family in _ALL_LAYERS:
+        return Experts(
+            count=config.size("num_local_experts"),
+            per_token=config.size("num_experts_per_tok"),
+            intermediate_size=config.size("intermediate_size"),
+            layers=config.size("num_hidden_layers"),
+            bias=family == "gpt_oss",
+        )
+    if family in DEEPSEEK:
+        return _deepseek_experts(config)
+    return _qwen_experts(config, family) if family in _QWEN else None
+
+
+def _deepseek_experts(config: Fields) -> Experts:
+    size = config.size("moe_intermediate_size")
+    dense = whole(config, "first_k_dense_replace", 0)
+    return Experts(
+        count=config.size("n_routed_experts"),
+        per_token=config.size("num_experts_per_tok"),
+        intermediate_size=size,
+        layers=max(0, config.size("num_hidden_layers") - dense),
+        shared_size=size * whole(config, "n_shared_experts", 0),
+    )
+
+
+def _qwen_experts(config: Fields, family: str) -> Experts:
+    plain = config.get("mlp_only_layers") or []
+    if not isinstance(plain, list):
+        raise config.error("mlp_only_layers", "must be a list")
+    every = config.size_or("decoder_sparse_step", 1)
+    layers = range(config.size("num_hidden_layers"))
+    is_shared = family != "qwen3_moe"
+    return Experts(
+        count=config.size("num_experts"),
+        per_token=config.size("num_experts_per_tok"),
+        intermediate_size=config.size("moe_intermediate_size"),
+        layers=sum(n not in plain and (n + 1) % every == 0 for n in layers),
+        shared_size=config.size("shared_expert_intermediate_size") if is_shared else 0,
+        shared_gate=is_shared,
+    )
+
+
+def latent(config: Fields, family: str) -> Latent | None:
+    """Return the sizes of multi-head latent attention, if the family has it."""
+    if family not in DEEPSEEK:
+        return None
+    return Latent(
+        kv_rank=config.size("kv_lora_rank"),
+        rope_dim=config.size("qk_rope_head_dim"),
+        nope_dim=config.size("qk_nope_head_dim"),
+        value_dim=config.size("v_head_dim"),
+        query_rank=config.size("q_lora_rank") if config.has("q_lora_rank") else None,
+    )
+
+
+def linear_attention(config: Fields, family: str) -> LinearAttention | None:
+    """Return the layers whose state does not grow, if the family has some."""
+    if family != "qwen3_next":
+        return None
+    layers = config.size("num_hidden_layers")
+    types = config.get("layer_types")
+    full = layers // config.size("full_attention_interval")
+    if isinstance(types, list):
+        full = sum(kind == "full_attention" for kind in types)
+    return LinearAttention(
+        layers=layers - full,
+        key_heads=config.size("linear_num_key_heads"),
+        value_heads=config.size("linear_num_value_heads"),
+        key_dim=config.size("linear_key_head_dim"),
+        value_dim=config.size("linear_value_head_dim"),
+        conv_width=config.size("linear_conv_kernel_dim"),
+    )
+
+
+def whole(config: Fields, name: str, default: int) -> int:
+    """Return a whole number from 0, or the default where it is not given."""
+    value = config.get(name)
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise config.error(name, "must be a whole number")
+    return value

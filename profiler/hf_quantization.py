@@ -1,0 +1,58 @@
+"""How a checkpoint's weights are stored, as the quantization_config of a config.json says."""
+
+from __future__ import annotations
+
+from stallscope.profiler.checked_json import Fields
+from stallscope.profiler.model_parts import Quantization
+
+_GROUP = 128  # what AutoGPTQ and AutoAWQ take unless told
+
+
+def stored(config: Fields) -> tuple[Quantization, str] | None:
+    """Return the format and the dtype it amounts to; None where there is none or it is not read."""
+    given = config.inner("quantization_config")
+    method = None if given is None else given.text("quant_method")
+    if given is None or method is None:
+        return None
+    if method in ("awq", "gptq"):
+        return _grouped(given, method)
+    if method == "fp8":
+        return Quantization(method, block=_block(given)), "fp8"
+    if method == "mxfp4":
+        return Quantization(method), "mxfp4"
+    return _compressed(given) if method == "compressed-tensors" else None
+
+
+def _grouped(given: Fields, method: str) -> tuple[Quantization, str] | None:
+    bits = given.size_or("bits", 4)
+    if bits not in (4, 8):
+        return None
+    return Quantization(method, _group_size(given)), f"int{bits}"
+
+
+def _compressed(given: Fields) -> tuple[Quantization, str] | None:
+    """Read the weights of the first group; the rest are alike in the checkpoints seen."""
+    groups = given.inner("config_groups")
+    first = None if groups is None else groups.inner(next(iter(groups), ""))
+    weights = None if first is None else first.inner("weights")
+    if weights is None:
+        return None
+    bits, kind = weights.size_or("num_bits", 8), weights.text("type")
+    dtype = {("int", 4): "int4", ("int", 8): "int8", ("float", 8): "fp8"}.get((kind or "", bits))
+    if dtype is None:
+        return None
+    return Quantization("compressed-tensors", _group_size(weights)), dtype
+
+
+def _group_size(given: Fields) -> int:
+    size = given.get("group_size")
+    return size if isinstance(size, int) and size > 0 else _GROUP
+
+
+def _block(given: Fields) -> tuple[int, ...]:
+    """Return the outputs and inputs that share a scale, if scales are by block."""
+    block = given.get("weight_block_size")
+    if isinstance(block, list) and len(block) == 2:
+        sizes = [n for n in block if isinstance(n, int) and not isinstance(n, bool) and n > 0]
+        return tuple(sizes) if len(sizes) == 2 else ()
+    return ()
