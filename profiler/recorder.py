@@ -19,7 +19,7 @@ from stallscope.profiler.capture_writer import CaptureWriter
 from stallscope.profiler.counts import BITS, count, stored
 from stallscope.profiler.engine_sampler import EngineSampler, EngineState, plain_state
 from stallscope.profiler.host import host_facts, tool_facts
-from stallscope.profiler.host_fields import host_fields
+from stallscope.profiler.host_fields import HOST_HZ, host_fields
 from stallscope.profiler.host_sampler import HostSampler
 from stallscope.profiler.ranges import RangeName, load_ranges, phase_range
 from stallscope.profiler.recorded_device import Device, check_device, open_device
@@ -44,7 +44,8 @@ class Recorder:
     `with recorder.prefill(512): …` and `with recorder.decode(8, context_tokens=5120): …` each leave
     an NVTX range and a step. Threads may share a recorder. `device` "cuda:0" is sampled through
     NVML; that name's figures, or a DeviceSpec given instead, stand for the device of a subject that
-    names none. `sample_hz`, at most 100, may be 0: it turns the samplers off.
+    names none. `sample_hz`, at most 100, may be 0: it turns the samplers off. The host is sampled
+    twice a second at most.
 
     What is no whole number, no JSON or none of the names known raises TypeError or ValueError at
     the call and leaves the recording as it was. A child that is forked while a Recorder is open
@@ -76,7 +77,7 @@ class Recorder:
         self._device = open_device(device)
         announce(self._writer.path, clock)
         self._describe(replace(subject, device=device) if type(device) is DeviceSpec else subject)
-        self.sample(HostSampler(host_fields()))
+        self.sample(HostSampler(host_fields()), hz=min(sample_hz, HOST_HZ))
         self.sample(EngineSampler(lambda: self.engine_state))
         for sampler, most_hz in self._device.samplers:
             self.sample(sampler, hz=min(sample_hz, most_hz or sample_hz))
