@@ -67,7 +67,8 @@ def _duration_s(run: Run) -> float | None:
     """Return the run's length: of its rows, else of its device samples; None for a moment."""
     times = [s.t_ns for s in run.capture.device_samples]
     sampled_ns = max(times) - min(times) if times else 0
-    return (run.span.duration_ns or sampled_ns) * 1e-9 or None
+    span_ns = 0 if run.span.is_instant else run.span.duration_ns
+    return (span_ns or sampled_ns) * 1e-9 or None
 
 
 def diagnose(

@@ -21,6 +21,7 @@ from stallscope.analyzers.thresholds import Thresholds
 from stallscope.analyzers.whatif.replay import Replay, WhatIf, lift, try_config
 from stallscope.profiler.evidence import Measure
 
+_MOMENT = 0.65  # the next moment may differ: a burst looks like a queue, turnover like idleness
 GOALS = ("ttft", "tpot", "throughput")
 
 
@@ -81,8 +82,10 @@ def build_verdict(
 
 
 def _confidence(run: Run, headline: Judgement, windows: tuple[Window, ...]) -> float:
-    """Nothing recorded is no ground for any confidence."""
-    return 0.0 if run.checked.is_empty else confidence(headline.decision, windows)
+    """Nothing recorded is no ground for any confidence, and one moment for little."""
+    found = 0.0 if run.checked.is_empty else confidence(headline.decision, windows)
+    is_momentary = run.span.is_instant and headline.bottleneck != "undetermined"
+    return min(found, _MOMENT) if is_momentary else found
 
 
 def _by_goal(run: Run, judgement: Judgement) -> Mapping[str, Decision]:

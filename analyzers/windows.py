@@ -30,7 +30,7 @@ def split(
     Each holds _MIN_STEPS steps or more, as recorded or as counters of tokens tell, and where there
     are only samples _MIN_SAMPLES of them.
     """
-    if not span.duration_ns:
+    if not span.duration_ns or span.is_instant:
         return ()
     most = int(span.duration_ns * 1e-9 / max(_least_s(span, costs, samples), 1e-3))
     count = max(1, min(MAX_WINDOWS, most))

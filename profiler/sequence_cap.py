@@ -14,6 +14,7 @@ _AT_MOST = 0.5  # of those, at the very maximum: a number that merely swings is 
 _LEAST_MOMENTS = 4
 _LEAST_RUNNING = 8  # fewer are held by much else
 _FULL = 0.95
+_ROOMY = 0.5  # used: whatever the queue's head needs, it is there
 
 
 class Cap(NamedTuple):
@@ -50,6 +51,41 @@ def seen_cap(
     said = f"running stood at {most:.0f} in {pinned} of {len(queued)} {moment}s with a queue"
     said += f", and just under it in {near - pinned}" if near > pinned else ""
     return Cap(int(most), f"The {source} states no cap on running requests; {said}.")
+
+
+def decoding_cap(samples: Sequence[EngineSample], source: str) -> Cap | None:
+    """Return the cap where a moment or few show that nothing else can hold the queue.
+
+    As many first tokens were counted beyond the requests that ended as requests run: no prompt is
+    in work, so the token budget has room, and the KV pool has too. A burst that came within the
+    last step looks the same, which a longer series would tell.
+    """
+    moments = _moments(samples)
+    queued = [m for m in moments if _waits_for_a_slot(m)]
+    most = max((m["running"] for m in moments), default=0.0)
+    held = [m for m in queued if m["running"] == most and _only_decodes(m)]
+    if not held or most < _LEAST_RUNNING or len(queued) >= _LEAST_MOMENTS:
+        return None
+    first = held[0]
+    return Cap(
+        int(most),
+        f"The {source} does not state the cap on running requests: all {most:.0f} that run have "
+        f"their first token ({first['ttft_s_count']:,.0f} first tokens, "
+        f"{first['finished_total']:,.0f} requests ended), so no prompt is in work, and "
+        f"{first['waiting']:.0f} wait while {first['kv_used_fraction']:.0%} of the KV cache is "
+        "used; the cap was taken to be what runs.",
+    )
+
+
+def _waits_for_a_slot(moment: dict[str, float]) -> bool:
+    has_room = moment.get("kv_used_fraction", 1.0) < _ROOMY
+    return has_room and moment["waiting"] > moment.get("waiting_deferred", 0.0)
+
+
+def _only_decodes(moment: dict[str, float]) -> bool:
+    if "ttft_s_count" not in moment or "finished_total" not in moment:
+        return False
+    return moment["ttft_s_count"] - moment["finished_total"] == moment["running"]
 
 
 def _moments(samples: Sequence[EngineSample]) -> list[dict[str, float]]:

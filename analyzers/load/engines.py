@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from stallscope.analyzers.load.span import INSTANT_NS
 from stallscope.profiler.capture import EngineSample
 
 Values = Mapping[str, float]
@@ -77,14 +78,17 @@ def _grid(tracks: Sequence[_Track]) -> list[int]:
 
 
 def moments(samples: Sequence[EngineSample]) -> tuple[Moment, ...]:
-    """Line up what all engines said; the order of the samples does not matter."""
+    """Line up what all engines said; the order of the samples does not matter.
+
+    A lone moment lasts for an instant.
+    """
     by_engine: dict[str, list[EngineSample]] = {}
     for sample in samples:
         by_engine.setdefault(sample.engine, []).append(sample)
     found = {name: _track(rows) for name, rows in sorted(by_engine.items())}
     tracks = {name: track for name, track in found.items() if track is not None}
     grid = _grid(tuple(tracks.values()))
-    ends = [*grid[1:], *grid[-1:]]
+    ends = [*grid[1:], *grid[-1:]] if len(grid) > 1 else [t + INSTANT_NS for t in grid]
     return tuple(
         Moment(
             now,

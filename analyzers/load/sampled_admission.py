@@ -53,7 +53,7 @@ def _readings(
     for moment in found:
         for engine, values in moment.engines.items():
             most[engine] = max(most.get(engine, 0.0), values["running"])
-    for now, after, need in zip(found, found[1:], needs, strict=False):
+    for now, after, need in zip(found, found[1:] or found, needs, strict=False):
         for engine, values in now.engines.items():
             room = _room(values, subject, need, most[engine])
             later = after.engines.get(engine, values)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from stallscope.profiler.capture import Capture, Request
 
+INSTANT_NS = 1  # the length that gauges of one moment are given, to be weighed at all
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
@@ -19,6 +21,11 @@ class Span:
     def duration_ns(self) -> int:
         """Its length."""
         return max(0, self.end_ns - self.start_ns)
+
+    @property
+    def is_instant(self) -> bool:
+        """Whether it stands for one moment of which gauges tell."""
+        return self.duration_ns == INSTANT_NS
 
     def overlap_ns(self, start_ns: int, end_ns: int) -> int:
         """Return how much of [start, end) lies in the span."""
@@ -49,7 +56,7 @@ def run_span(capture: Capture) -> Span | None:
     ends += [s.end_ns for s in steps]
     gauges = [s.t_ns for s in capture.engine_samples]
     if not starts and gauges:
-        return Span(min(gauges), max(gauges))
+        return Span(min(gauges), max(max(gauges), min(gauges) + INSTANT_NS))
     return Span(min(starts), max(ends)) if starts and ends else None
 
 

@@ -7,7 +7,11 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from stallscope.profiler.metrics_page.exposition import Sample
+from stallscope.profiler.metrics_page.llama_cpp import LLAMA_CPP
+from stallscope.profiler.metrics_page.sglang import SGLANG
 from stallscope.profiler.metrics_page.table import Pick, Table
+from stallscope.profiler.metrics_page.tensorrt import TRITON, TRTLLM
+from stallscope.profiler.metrics_page.tgi import TGI
 from stallscope.profiler.metrics_page.vllm import VLLM
 
 
@@ -28,10 +32,10 @@ def _known(table: Table) -> Known:
     return Known(table, table.picks(), {k: tuple(v) for k, v in labels.items()})
 
 
-ENGINES: Mapping[str, Known] = {table.engine: _known(table) for table in (VLLM,)}
+ENGINES = tuple(_known(table) for table in (VLLM, SGLANG, TRTLLM, TRITON, TGI, LLAMA_CPP))
 # Series that are never looked at: the bulk of every page.
 _BUCKET = re.compile(r"^#|^[\w:]+_(?:bucket|created)[ {]")
-_PREFIXES = re.compile("|".join(f"(?:{k.table.prefix.pattern})" for k in ENGINES.values()))
+_PREFIXES = re.compile("|".join(f"(?:{k.table.prefix.pattern})" for k in ENGINES))
 
 
 def may_matter(line: str) -> bool:
@@ -41,7 +45,7 @@ def may_matter(line: str) -> bool:
 
 def engine_of(sample: Sample) -> tuple[Known, str] | None:
     """Return the engine that a sample is of, and its metric without the prefix."""
-    for known in ENGINES.values():
+    for known in ENGINES:
         found = known.table.prefix.match(sample.name)
         if found is not None:
             metric = sample.name[found.end() :]

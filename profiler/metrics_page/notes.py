@@ -11,7 +11,7 @@ from stallscope.profiler.metrics_page.times import jumps_back
 _ONE = (
     "One page tells gauges of one instant: what changes, and every rate, needs a series of pages."
 )
-_CUT = "A page breaks off in the middle of a line; what stands before it was read."
+CUT = "A page breaks off in the middle of a line; what stands before it was read."
 _SERIES = "scrape the page every second while the load runs: stallscope attach URL"
 
 
@@ -20,7 +20,7 @@ def notes(scrapes: Sequence[Scrape], *, is_timed: bool) -> Iterator[Event]:
     if len(scrapes) == 1:
         yield _note(_ONE)
     if any(scrape.is_cut for scrape in scrapes):
-        yield _note(_CUT)
+        yield _note(CUT)
     if jumps_back(scrapes):
         yield _note("The clock of the pages jumps back; there, time goes on by a usual interval.")
     if not is_timed and len(scrapes) > 1:

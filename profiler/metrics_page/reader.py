@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import dropwhile
 from os import PathLike
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from stallscope.errors import InputError
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.metrics_page.engines import engine_of, may_matter
 from stallscope.profiler.metrics_page.exposition import sample_of
+from stallscope.profiler.metrics_page.notes import CUT
 from stallscope.profiler.metrics_page.scrape import (
     START,
     Scrape,
@@ -20,6 +22,8 @@ from stallscope.profiler.metrics_page.scrape import (
 )
 from stallscope.profiler.metrics_page.times import placed
 from stallscope.profiler.metrics_page.to_capture import capture_of_scrapes
+from stallscope.profiler.metrics_page.wide_csv import heading, read_rows
+from stallscope.profiler.telemetry.rows import left_out
 
 _SCRAPE = re.compile(r"# ?scrape_unix_ms[ =:]+([0-9]{12,13})\b")
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -29,8 +33,14 @@ MOST_BYTES = 64 << 20  # of one page; a vLLM server's has 60 kB, a federated one
 
 
 def has_page(lines: Sequence[str]) -> bool:
-    """Tell whether a line of an engine's metrics stands in these."""
-    return any(may_matter(line) and _is_whole(line) for line in lines)
+    """Tell whether a line of an engine's metrics stands in these, or a table of them begins."""
+    return _header(lines) is not None or any(map(_is_whole, filter(may_matter, lines)))
+
+
+def _header(lines: Iterable[str]) -> str | None:
+    """Return the header of a table of metrics, which is the first line that says anything."""
+    first = next((line for line in lines if line.strip() and line[0] != "#"), "")
+    return first if heading(first) is not None else None
 
 
 def _is_whole(line: str) -> bool:
@@ -39,15 +49,28 @@ def _is_whole(line: str) -> bool:
 
 
 def read_metrics(path: str | PathLike[str]) -> Capture:
-    """Read a page, or a series of whole pages, each behind "# scrape_unix_ms N".
+    """Read a page, a series of whole pages, each behind "# scrape_unix_ms N", or a table of them.
 
     Pages that are glued together without it are told apart where a series comes again. Times count
     from the first page. Raises InputError for a page of more than 64 MiB, and where no engine's
     metrics are found.
     """
     path = Path(path)
-    times, scrapes = placed(_scrapes(path))
-    return capture_of_scrapes(scrapes, str(path), is_timed=times)
+    header = _header(_lines(path))
+    if header is not None:
+        return _of_table(path, header)
+    is_timed, scrapes = placed(_scrapes(path))
+    return capture_of_scrapes(scrapes, str(path), is_timed=is_timed)
+
+
+def _of_table(path: Path, header: str) -> Capture:
+    body = dropwhile(lambda line: line != header, _lines(path))
+    rows = read_rows(next(body), body)
+    if not rows.scrapes:
+        raise InputError(f"{path} is a table of metrics but has no row with a time and a value")
+    is_timed, scrapes = placed(rows.scrapes)
+    said = [*left_out(rows.wrong), *([CUT] if rows.is_cut else [])]
+    return capture_of_scrapes(scrapes, str(path), is_timed=is_timed, said=said)
 
 
 def _scrapes(path: Path) -> Iterator[Scrape]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from stallscope.profiler.metrics_page.engines import ENGINES, Known, engine_of, may_matter
+from stallscope.profiler.metrics_page.engines import Known, engine_of, may_matter
 from stallscope.profiler.metrics_page.exposition import Sample, sample_of
+from stallscope.profiler.metrics_page.table import Values
 
 # Labels that tell engines apart, replicas first; of what a federated page adds, the instance.
 IDENTITY = ("instance", "pod", "model_name", "model", "engine", "dp_rank")
@@ -81,6 +82,7 @@ class _Parts:
 
     def __init__(self) -> None:
         self._found: dict[Identity, dict[tuple[str, int], Shards]] = {}
+        self._finish: dict[Identity, Callable[[Values], None]] = {}
         self.facts: dict[Identity, dict[str, str]] = {}
         self.starts: dict[str, float] = {}
         self.unix_ns: int | None = None
@@ -100,6 +102,7 @@ class _Parts:
         labels = sample.labels
         told = tuple((name, labels[name]) for name in IDENTITY if labels.get(name))
         identity = Identity(known.table.engine, told)
+        self._finish[identity] = known.table.finish
         shard = tuple(labels.get(name, "") for name in _SHARDS)
         for quantity, rank, label, value in known.picks.get(metric, ()):
             if not label or labels.get(label) == value:
@@ -117,9 +120,9 @@ class _Parts:
         """Return each quantity from its best place, of the rank that tells most."""
         made: dict[Identity, Mapping[str, float]] = {}
         for identity, places in self._found.items():
-            values: dict[str, float] = {}
+            values: Values = {}
             for quantity, rank in sorted(places):
                 values.setdefault(quantity, max(places[quantity, rank].values()))
-            ENGINES[identity.engine].table.finish(values)
+            self._finish[identity](values)
             made[identity] = {k: v for k, v in values.items() if not k.startswith("_")}
         return made

@@ -15,15 +15,22 @@ _S = 1_000_000_000
 def placed(scrapes: Iterable[Scrape]) -> tuple[bool, list[Scrape]]:
     """Count times from the first page, and tell whether the pages have any.
 
-    Where the clock was set back, time goes on by one usual interval. Pages without a time are set
-    a second apart.
+    They are of the wall's clock, else those that the scrapes have. Where a clock was set back, time
+    goes on by one usual interval. Pages without a time are set a second apart.
     """
     found = list(scrapes)
-    times = [scrape.unix_ns for scrape in found]
-    told = [t for t in times if t is not None]
-    if len(told) < len(found):
-        return False, [replace(s, t_ns=i * _S, unix_ns=None) for i, s in enumerate(found)]
-    return True, [replace(s, t_ns=t) for s, t in zip(found, _rising(told), strict=True)]
+    told = [scrape.unix_ns for scrape in found if scrape.unix_ns is not None]
+    if len(told) == len(found):
+        return True, _at(found, _rising(told))
+    found = [replace(scrape, unix_ns=None) for scrape in found]
+    own = [scrape.t_ns for scrape in found]
+    if len(set(own)) > 1:
+        return True, _at(found, _rising(own))
+    return False, _at(found, [i * _S for i in range(len(found))])
+
+
+def _at(scrapes: Sequence[Scrape], times: Sequence[int]) -> list[Scrape]:
+    return [replace(s, t_ns=t) for s, t in zip(scrapes, times, strict=True)]
 
 
 def jumps_back(scrapes: Sequence[Scrape]) -> bool:

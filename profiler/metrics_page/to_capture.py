@@ -14,7 +14,7 @@ from stallscope.profiler.metrics_page.foreign import READ, what_it_holds
 from stallscope.profiler.metrics_page.notes import notes, unseen, without_dead_kv
 from stallscope.profiler.metrics_page.scrape import Identity, Page, Scrape, scrape_of
 from stallscope.profiler.metrics_page.times import jumps_back
-from stallscope.profiler.sequence_cap import seen_cap
+from stallscope.profiler.sequence_cap import decoding_cap, seen_cap
 from stallscope.profiler.spec import Subject
 
 KIND = "metrics page"
@@ -34,8 +34,10 @@ def capture_of(pages: Sequence[Page], source: str) -> Capture:
     return capture_of_scrapes(scrapes, source)
 
 
-def capture_of_scrapes(scrapes: Sequence[Scrape], source: str, *, is_timed: bool = True) -> Capture:
-    """Put scrapes, in order of time, into a capture.
+def capture_of_scrapes(
+    scrapes: Sequence[Scrape], source: str, *, is_timed: bool = True, said: Sequence[str] = ()
+) -> Capture:
+    """Put scrapes, in order of time, into a capture, with what else is `said` of them.
 
     Counters go on rising where a server began anew (event `restart`). The subject holds the caps
     that a page states, or that running requests show. Raises InputError where nothing is told.
@@ -50,7 +52,7 @@ def capture_of_scrapes(scrapes: Sequence[Scrape], source: str, *, is_timed: bool
     cap, how_seen = _cap(settings, samples, names)
     events = [
         *notes(scrapes, is_timed=is_timed),
-        *([Event(0, "check", None, {"sentence": how_seen})] if how_seen else ()),
+        *(Event(0, "check", None, {"sentence": s}) for s in (*said, how_seen) if s),
         *found_restarts,
         *unseen(samples, all_samples, cap),
     ]
@@ -93,7 +95,7 @@ def _samples(
     return samples, list(restarts(list(followed.values())))
 
 
-_SETTINGS = frozenset(name for known in ENGINES.values() for name in known.table.settings)
+_SETTINGS = frozenset(name for known in ENGINES for name in known.table.settings)
 
 
 def _by_name(
@@ -141,6 +143,7 @@ def _cap(
         return stated, None
     engines = {identity.engine for identity in names}
     seen = seen_cap(samples, engines.pop(), source="page", moment="page")
+    seen = seen or decoding_cap(samples, "page")
     return (None, None) if seen is None or engines else (seen.running, seen.sentence)
 
 

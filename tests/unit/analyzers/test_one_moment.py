@@ -1,0 +1,79 @@
+"""Gauges of one moment: judged for what they show, and with little confidence."""
+
+from __future__ import annotations
+
+import pytest
+
+from stallscope.analyzers.diagnose import diagnose
+from stallscope.profiler.capture import Capture, EngineSample
+from stallscope.profiler.sequence_cap import decoding_cap
+from stallscope.profiler.spec import Subject
+
+
+def moment(subject: Subject | None = None, **values: float) -> Capture:
+    samples = tuple(EngineSample(5, "0", name, value) for name, value in values.items())
+    return Capture(subject=subject or Subject(engine="vllm"), engine_samples=samples)
+
+
+def test_nothing_in_flight_is_idle() -> None:
+    found = diagnose(moment(running=0, waiting=0))
+    assert (found.verdict.bottleneck, found.verdict.load) == ("none", "idle")
+    assert found.verdict.confidence <= 0.65
+    assert (found.windows, found.capture.duration_s) == ((), None)
+
+
+@pytest.mark.parametrize(
+    ("values", "bottleneck"),
+    [
+        ({"running": 32, "waiting": 8, "kv_used_fraction": 0.3}, "scheduling"),  # 8 of 40: 20 %
+        ({"running": 31, "waiting": 8, "kv_used_fraction": 0.96}, "capacity"),
+        ({"running": 32, "waiting": 7, "kv_used_fraction": 0.3}, "undetermined"),  # 7 of 39: 18 %
+        ({"running": 20, "waiting": 8, "kv_used_fraction": 0.3}, "undetermined"),  # under both
+    ],
+)
+def test_a_queue_is_judged_by_what_stood_at_its_cap(
+    values: dict[str, float], bottleneck: str
+) -> None:
+    subject = Subject(engine="vllm", max_num_seqs=32)
+    assert diagnose(moment(subject, **values)).verdict.bottleneck == bottleneck
+
+
+HELD = {
+    "running": 64.0,
+    "waiting": 30.0,
+    "kv_used_fraction": 0.11,
+    "ttft_s_count": 664.0,  # 600 of them ended: 64 are left, and 64 run
+    "finished_total": 600.0,
+}
+
+
+def test_requests_that_all_decode_while_others_wait_show_the_cap() -> None:
+    found = decoding_cap(moment(**HELD).engine_samples, "page")
+    assert found is not None
+    assert found.running == 64
+    assert "664 first tokens, 600 requests ended" in found.sentence
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"ttft_s_count": 663.0},  # one prompt is in work
+        {"kv_used_fraction": 0.5},  # the head may need more than is left
+        {"waiting": 0.0},
+        {"waiting_deferred": 30.0},  # held back by something else
+        {"running": 7.0, "ttft_s_count": 607.0},  # few are held by much else
+    ],
+)
+def test_it_shows_nothing_else(other: dict[str, float]) -> None:
+    assert decoding_cap(moment(**{**HELD, **other}).engine_samples, "page") is None
+
+
+def test_it_is_blind_without_the_counters() -> None:
+    for name in ("ttft_s_count", "finished_total", "kv_used_fraction"):
+        values = {k: v for k, v in HELD.items() if k != name}
+        assert decoding_cap(moment(**values).engine_samples, "page") is None
+
+
+def test_a_longer_series_tells_by_itself() -> None:
+    samples = [s._replace(t_ns=t) for t in range(5) for s in moment(**HELD).engine_samples]
+    assert decoding_cap(samples, "page") is None
