@@ -18,7 +18,10 @@ from stallscope.app import call
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = Path(os.environ.get("STALLSCOPE_CORPUS", ROOT.parent / "shared" / "corpus"))
-GROUPS = ("nsys", "nsys_stats", "ncu", "torch", "smi", "dcgm", "logs")
+GROUPS = (
+    *("nsys", "nsys_stats", "ncu", "torch", "smi", "dcgm", "logs"),
+    *("prom", "prom_series", "prom_ts"),
+)
 
 
 @dataclass(frozen=True, slots=True)
