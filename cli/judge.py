@@ -54,9 +54,25 @@ def judge_capture(
     from stallscope.analyzers.diagnose import diagnose
 
     recorded = capture.subject
-    capture = replace(capture, subject=replace(recorded, **(facts or {})))
+    subject, assumed = with_own_dtype(replace(recorded, **(facts or {})))
+    capture = replace(capture, subject=subject)
     diagnosis = diagnose(capture, thresholds=thresholds, goal=goal, version=__version__)
-    return replace(diagnosis, notes=(*overruled(recorded, facts or {}), *diagnosis.notes))
+    notes = (*overruled(recorded, facts or {}), *assumed, *diagnosis.notes)
+    return replace(diagnosis, notes=notes)
+
+
+def with_own_dtype(subject: Subject) -> tuple[Subject, tuple[str, ...]]:
+    """Take weights to be as the checkpoint has them where nothing tells; return what to say of it.
+
+    Not for fp32: engines convert it, vLLM to fp16 (its --dtype auto).
+    """
+    from dataclasses import replace
+
+    own = subject.model.dtype if subject.model is not None else None
+    if subject.dtype is not None or own in (None, "fp32"):
+        return subject, ()
+    said = f"The weights are taken to be {own}, as the model's config says; --dtype corrects it."
+    return replace(subject, dtype=own), (said,)
 
 
 def overruled(recorded: Subject, facts: dict[str, Any]) -> tuple[str, ...]:

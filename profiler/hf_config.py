@@ -112,7 +112,7 @@ def _head_dim(config: Fields, family: str, heads: int) -> int:
 def _dtype(config: Fields) -> tuple[str | None, tuple[str, ...]]:
     field = "dtype" if config.has("dtype") else "torch_dtype"
     name = config.text(field)
-    if name is None:
+    if name is None or config.has("quantization_config"):  # then it is the dtype computed in
         return None, ()
     dtype = _DTYPES.get(name.removeprefix("torch."))
     if dtype is None:

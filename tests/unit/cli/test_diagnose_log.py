@@ -53,6 +53,30 @@ def test_with_model_and_device_decode_is_bound_by_its_weights(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        ("bfloat16", "The weights are taken to be bf16, as the model's config says; --dtype corr"),
+        ("float32", None),  # engines convert it
+        (None, None),
+    ],
+)
+def test_weights_of_unknown_dtype_are_the_checkpoint_s(
+    own: str | None, said: str | None, tmp_path: Path
+) -> None:
+    config = tmp_path / "config.json"
+    shape = {"hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32}
+    shape |= {"num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256}
+    shape |= {"max_position_embeddings": 8192}
+    config.write_text(json.dumps({"model_type": "llama", **shape, "torch_dtype": own}))
+    known = ("--model", str(config), "--gpu", "a100-sxm4-80gb")
+    found = verdict(tmp_path, DECODE, *known)
+    assert found["subject"]["dtype"] == (None if said is None else "bf16")
+    told = [note for note in found["notes"] if note.startswith("The weights")]
+    assert [note[:70] for note in told] == ([] if said is None else [said[:70]])
+    assert verdict(tmp_path, DECODE, *known, "--dtype", "fp16")["subject"]["dtype"] == "fp16"
+
+
+@pytest.mark.parametrize(
     ("given", "link", "knows_speed"),
     [("nvlink", "nvlink", True), ("ethernet", "ethernet", False), (None, "nvlink", True)],
 )

@@ -82,6 +82,13 @@ def test_quantisation_that_is_not_read_is_said_with_its_method() -> None:
     assert warnings(quantization_config={"quant_method": "awq", "bits": 4}) == ()
 
 
+def test_the_dtype_of_a_checkpoint_quantised_some_way_is_not_that_of_its_weights() -> None:
+    plain = {**BASE, "torch_dtype": "bfloat16"}
+    assert model_from_config(Fields("x", plain), "x").dtype == "bf16"
+    packed = {**plain, "quantization_config": {"quant_method": "bitsandbytes"}}
+    assert model_from_config(Fields("x", packed), "x").dtype is None
+
+
 def test_biases_that_are_counted_and_not_run_are_said() -> None:
     assert warnings(attention_bias=True) == (
         "the bias on o_proj (attention_bias) is counted, but not run",
