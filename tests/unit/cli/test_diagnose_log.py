@@ -40,7 +40,8 @@ def test_a_pasted_log() -> None:
     done = subprocess.run(command, input=QUEUE.encode(), capture_output=True, timeout=60)
     found = json.loads(done.stdout)
     assert found["verdict"]["class"] == "capacity"
-    assert found["capture"]["sources"] == [{"kind": "vllm log", "path": "-"}]
+    (source,) = found["capture"]["sources"]
+    assert (source["kind"], source["path"]) == ("vllm log", "-")
     assert found["subject"]["engine"] == "vllm"
 
 
