@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
 export PYTHON
 
-.PHONY: help demo test lint clean
+.PHONY: help demo test fuzz lint clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -17,6 +17,9 @@ demo: $(VENV)/.demo ## install, run a small model under instrumentation, say wha
 
 test: lint ## install, lint, check types, run every test
 	$(BIN)/python -m pytest -ra --durations=20
+
+fuzz: $(VENV)/.test ## read 20,000 damaged files with each reader (half an hour and more)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/fuzz/fuzz_run.py --cases 20000
 
 lint: $(VENV)/.test
 	$(BIN)/ruff format --check .

@@ -8,6 +8,10 @@ class StallscopeError(Exception):
 
     exit_code = 1
 
+    def __str__(self) -> str:
+        """Return the message on one line: names and files that it quotes may hold anything."""
+        return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in super().__str__())
+
 
 class InputError(StallscopeError):
     """A file or a value that was given cannot be used."""

@@ -24,6 +24,7 @@ from stallscope.profiler.subject_json import subject_from_json
 
 _MAGIC = b"SQLite format 3\x00"
 _HEADER_BYTES = 100
+_OBJECTS = ("flags", "host", "trace")  # facts that are looked into
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,14 @@ def _assemble(path: Path, db: sqlite3.Connection, *, wal_lost: bool) -> Capture:
 
 
 def _read_meta(db: sqlite3.Connection) -> dict[str, Any]:
-    return {key: json.loads(text) for key, text in db.execute("SELECT key, value_json FROM meta")}
+    rows = db.execute("SELECT key, value_json FROM meta").fetchall()
+    if not all(isinstance(cell, str) for row in rows for cell in row):
+        raise ValueError("meta: a key or its value is no text")
+    meta: dict[str, Any] = {key: json.loads(text) for key, text in rows}
+    for key in _OBJECTS:
+        if not isinstance(meta.get(key, {}), dict):
+            raise ValueError(f"meta: {key} is not a mapping")
+    return meta
 
 
 def _unreadable(path: Path, error: Exception, *, wal_lost: bool) -> CaptureError:

@@ -11,7 +11,7 @@ from stallscope.profiler.capture_schema import Column, Table
 
 _STORED_AS = {
     "Int64": ("integer",),
-    "Float64": ("real", "integer"),
+    "Float64": ("real", "integer"),  # finite
     "boolean": ("integer",),
     "string": ("text",),
 }
@@ -61,16 +61,19 @@ def _check_types(db: sqlite3.Connection, table: Table, present: set[str]) -> Non
         row = db.execute(f"{named} WHERE rowid = ? AND ({test})", found).fetchone()
         if row is not None:
             holds = "nothing" if row[1] is None else f"{row[0]} {row[1]!r:.40}"
+            belongs = _STORED_AS[column.dtype][0]
             raise ValueError(
                 f"table {table.name}, row {found[0]}: {column.name} holds {holds}, where "
-                f"{_STORED_AS[column.dtype][0]} belongs"
+                f"{'finite ' if row[0] == belongs else ''}{belongs} belongs"
             )
 
 
 def _misfit(column: Column) -> str:
     allowed = _STORED_AS[column.dtype] + (("null",) if column.nullable else ())
     listed = ", ".join(f"'{name}'" for name in allowed)
-    return f'typeof("{column.name}") NOT IN ({listed})'
+    is_other = f'typeof("{column.name}") NOT IN ({listed})'
+    is_infinite = f'OR abs("{column.name}") = 9e999' if column.dtype == "Float64" else ""
+    return f"({is_other} {is_infinite})"
 
 
 def _converter(column: Column) -> Callable[[Any], Any] | None:

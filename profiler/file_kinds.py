@@ -140,8 +140,9 @@ def _is_nsys(path: Path, head: bytes) -> bool:
         uri = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
         with closing(sqlite3.connect(uri, uri=True)) as db:
             db.execute("PRAGMA trusted_schema=OFF")
+            db.text_factory = lambda raw: raw.decode(errors="replace")
             names = [name for (name,) in db.execute("SELECT name FROM sqlite_master")]
-    except sqlite3.Error:
+    except (sqlite3.Error, UnicodeDecodeError):  # messages that quote broken bytes
         return _NSYS_TABLES.search(head.decode("latin-1")) is not None
     return any(_NSYS_TABLES.fullmatch(name) for name in names)
 

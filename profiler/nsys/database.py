@@ -94,13 +94,8 @@ def open_database(path: Path) -> Iterator[Database]:
                 yield Database(path, pages, db, _tables(db))
         except (sqlite3.Error, UnicodeDecodeError) as error:  # messages that quote broken bytes
             raise InputError(
-                f"{path} is damaged or cut ({_printable(error)}); copy or export it again"
+                f"{path} is damaged or cut ({error}); copy or export it again"
             ) from error
-
-
-def _printable(error: Exception) -> str:
-    """Return what SQLite says, which may quote the file's own bytes, on one line."""
-    return "".join(c if c.isprintable() else " " for c in str(error))
 
 
 def _text(raw: bytes) -> str:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from stallscope.errors import InputError
 from stallscope.profiler.trace.reduce import Origin, Reduced
+
+_MOST_NAMED = 64  # ranks that are missing
 
 
 def rank_numbers(origins: Sequence[Origin]) -> tuple[int, ...]:
@@ -65,7 +68,10 @@ def missing_ranks(origins: Sequence[Origin], ranks: Sequence[int]) -> Iterator[s
     if any(origin.rank is None for origin in origins):
         yield f"The run had {size} ranks; {len(origins)} of them were given."
         return
-    missing = ", ".join(str(rank) for rank in range(size) if rank not in ranks)
+    given = set(ranks)
+    missing = ", ".join(islice((str(r) for r in range(size) if r not in given), _MOST_NAMED))
+    if size - len(origins) > _MOST_NAMED:
+        missing += ", …"
     yield (
         f"The run had {size} ranks; {len(origins)} of them were given. Missing: {missing}. "
         "How the given ones wait for those cannot be told."

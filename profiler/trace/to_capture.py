@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 from stallscope.profiler.capture import Capture, Event, Source
@@ -48,7 +49,9 @@ def capture_of_ranks(reduced: Sequence[Reduced]) -> Capture:
         subject=_subject(reduced),
         steps=tuple(s for one in placed for s in one.steps),
         kernels=tuple(k for one in placed for k in one.kernels),
-        device_samples=tuple(s for one in placed for s in one.samples),
+        device_samples=tuple(
+            sorted((s for one in placed for s in one.samples), key=attrgetter("t_ns"))
+        ),
         events=(*_check_events(reduced, ranks), *(e for one in placed for e in one.events)),
         sources=tuple(
             Source(i, one.origin.kind, one.origin.path, "trace", offset, 0)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from stallscope.errors import InputError
-from stallscope.profiler.file_kinds import kind_of
+from stallscope.profiler.file_kinds import InputKind, input_kind, kind_of
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,15 @@ from stallscope.profiler.file_kinds import kind_of
 def test_kind_is_told_from_the_first_bytes(tmp_path: Path, head: bytes, kind: str) -> None:
     (tmp_path / "file").write_bytes(head)
     assert kind_of(tmp_path / "file") == kind
+
+
+def test_sqlite_whose_complaint_is_no_utf_8_is_told_by_its_names(tmp_path: Path) -> None:
+    connection = sqlite3.connect(tmp_path / "file")
+    connection.execute("CREATE TABLE NVTX_EVENTS (start INTEGER)")
+    connection.close()
+    content = (tmp_path / "file").read_bytes()
+    (tmp_path / "file").write_bytes(content.replace(b"(start INT", b"(st\xf4)t INT"))
+    assert input_kind(tmp_path / "file") is InputKind.NSYS_SQLITE
 
 
 def test_real_sqlite_is_told(tmp_path: Path) -> None:

@@ -360,6 +360,23 @@ def test_missing_ranks_are_named() -> None:
     assert {k.rank for k in capture_of(traces).kernels} == {1, 3}
 
 
+def test_not_every_missing_rank_is_named() -> None:
+    """A damaged file may speak of 10 ** 12 ranks."""
+    one = trace(names=NAMES, kernels=kernels(*MANY))
+    (said,) = sentences(dataclasses.replace(one, rank=1, facts={"world_size": 10**12}))
+    assert "1 of them were given. Missing: 0, 2, 3, " in said
+    assert ", 64, …. How" in said
+
+
+def test_samples_of_several_devices_are_in_order_of_time() -> None:
+    rows = [(*row, -1, -1, device) for row in MANY for device in (0, 1)]
+    devices = [TracedDevice("cuda:0", None), TracedDevice("cuda:1", None)]
+    samples = capture_of([trace(names=NAMES, kernels=kernels(*rows), devices=devices)])
+    times = [sample.t_ns for sample in samples.device_samples]
+    assert len({sample.device for sample in samples.device_samples}) == 2
+    assert times == sorted(times)
+
+
 def rank_of(first: int, unix_us: int | None, product: str | None = None) -> Trace:
     """Twenty kernels from `first` on, on a clock that began at `unix_us`."""
     rows = [(first + a, first + b, name) for a, b, name in MANY]

@@ -1,0 +1,43 @@
+"""The readers that are fuzzed: what each is given, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import fuzz_seeds as seeds
+from fuzz_databases import damaged_database
+from fuzz_parser import Parser
+
+from stallscope.errors import InputError
+from stallscope.profiler.capture import Capture
+from stallscope.profiler.capture_file import read_capture
+from stallscope.profiler.file_kinds import InputKind
+from stallscope.profiler.ncu.reader import read_ncu_csv
+from stallscope.profiler.nsys.stats_csv import read_nsys_stats
+from stallscope.profiler.reading import read_trace
+from stallscope.profiler.server_log.reader import read_server_log
+from stallscope.profiler.telemetry.reader import read_telemetry
+from stallscope.profiler.trace.reduce import reduce_trace
+from stallscope.profiler.trace.to_capture import capture_of_ranks
+
+
+def _trace(kind: InputKind) -> Callable[[Path], Capture]:
+    def read(path: Path) -> Capture:
+        ranks = [reduce_trace(read_trace(path, kind))]
+        if not ranks[0].holds:
+            raise InputError(f"{path}: nothing in it can be judged")
+        return capture_of_ranks(ranks)
+
+    return read
+
+
+PARSERS: Mapping[str, Parser] = {
+    "capture": Parser(read_capture, seeds.captures, damaged_database),
+    "nsys": Parser(_trace(InputKind.NSYS_SQLITE), seeds.nsys_exports, damaged_database),
+    "nsys-stats": Parser(read_nsys_stats, seeds.nsys_stats),
+    "kineto": Parser(_trace(InputKind.KINETO), seeds.kineto_traces),
+    "ncu": Parser(read_ncu_csv, seeds.ncu_pages),
+    "telemetry": Parser(read_telemetry, seeds.telemetry),
+    "server-log": Parser(read_server_log, seeds.server_logs),
+}
