@@ -6,6 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 
 from stallscope.analyzers import isolated
+from stallscope.analyzers.benchmark.facts import judged_trial
 from stallscope.analyzers.classes import CLASSES
 from stallscope.analyzers.cost.drift import probe_changes
 from stallscope.analyzers.event_fields import notes as event_notes
@@ -171,6 +172,8 @@ def check(capture: Capture) -> Checked:
 def _has_evidence(capture: Capture) -> bool:
     """Say whether any load was seen: samples of the host, or of probing, are none."""
     if any(not s.warmup for s in capture.steps) or capture.requests or capture.kernels:
+        return True
+    if judged_trial(capture) is not None:
         return True
     if capture.meta.get("load_generator") == "stallscope run":
         return False

@@ -6,6 +6,11 @@ import dataclasses
 from collections.abc import Sequence
 
 from stallscope.analyzers.advice import remedies_of, untold, wont_help_of
+from stallscope.analyzers.benchmark.facts import is_benchmark_only, of_trial
+from stallscope.analyzers.benchmark.latency import client_latencies
+from stallscope.analyzers.benchmark.measures import benchmark_measures
+from stallscope.analyzers.benchmark.step import all_steps, step_notes
+from stallscope.analyzers.benchmark.sweep import build_sweep, sweep_note
 from stallscope.analyzers.cost.operator_table import operator_table
 from stallscope.analyzers.document import document_verdict
 from stallscope.analyzers.gaps import unobserved
@@ -14,7 +19,6 @@ from stallscope.analyzers.judge import Judgement
 from stallscope.analyzers.kernel_table import kernel_table
 from stallscope.analyzers.kv_life import DEFAULT_LENGTHS, allocated_rows, kv_rows, life_stages
 from stallscope.analyzers.load.demand import Demand
-from stallscope.analyzers.load.latency import latencies
 from stallscope.analyzers.load.preemption import preempts
 from stallscope.analyzers.load.put_back import put_back
 from stallscope.analyzers.measures import step_measures
@@ -30,6 +34,7 @@ from stallscope.analyzers.result import (
     Remedy,
     RuleResult,
     SourceInfo,
+    Window,
 )
 from stallscope.analyzers.rules import evaluate
 from stallscope.analyzers.series import build_series
@@ -89,12 +94,13 @@ def diagnose(
     run = prepare(capture, thresholds or Thresholds())
     t = run.thresholds
     judgement = judge_run(run)
-    windows = judge_windows(
-        capture, run.costs, cost=run.cost, missing=run.why_no_budget, span=run.span, t=t
-    )
+    windows = _windows(run)
     rules = _rules(run, judgement.demand)
     measures = _with_rule_measures(_measures(run, judgement), rules)
-    replay = build_replay(capture, run.costs, run.cost, run.throughput.output_tokens_per_s)
+    replay = None
+    if not is_benchmark_only(capture):  # a client's requests tell no admission
+        rate = run.throughput.output_tokens_per_s
+        replay = build_replay(capture, run.costs, run.cost, rate)
     verdict = build_verdict(run, judgement, windows, measures, replay=replay, goal=goal)
     return Diagnosis(
         version=version,
@@ -107,9 +113,9 @@ def diagnose(
             verdict.bottleneck, rules, preempts=preempts(capture), has_budget=run.missing is None
         ),
         rules=rules,
-        latency=latencies(capture),
+        latency=client_latencies(capture),
         throughput=run.throughput,
-        phases=phase_budgets(run.costs, run.cost),
+        phases=all_steps(phase_budgets(run.costs, run.cost), capture),
         operators=operator_table(run.costs, run.cost),
         kernels=kernel_table(capture),
         kv_table=_kv_table(run),
@@ -127,10 +133,17 @@ def diagnose(
             *run.checked.notes,
             *put_back_note(put_back(capture.engine_samples)),
             *gap_notes(run.costs),
+            *sweep_note(capture),
+            *step_notes(capture, run.costs),
             *padding_note(run.costs, run.cost),
         ),
         series=build_series(run.costs, run.cost),
+        sweep=build_sweep(capture, lambda i: _class_of_trial(capture, i, t)),
     )
+
+
+def _class_of_trial(capture: Capture, index: int, t: Thresholds) -> str:
+    return judge_run(prepare(of_trial(capture, index), t)).bottleneck
 
 
 def _that_rest_on(measures: Sequence[Measure], remedies: Sequence[Remedy]) -> tuple[Remedy, ...]:
@@ -142,7 +155,24 @@ def _that_rest_on(measures: Sequence[Measure], remedies: Sequence[Remedy]) -> tu
     )
 
 
+def _windows(run: Run) -> tuple[Window, ...]:
+    """Judge windows; the results of a benchmark are means over all of it."""
+    if is_benchmark_only(run.capture):
+        return ()
+    return judge_windows(
+        run.capture,
+        run.costs,
+        cost=run.cost,
+        missing=run.why_no_budget,
+        span=run.span,
+        t=run.thresholds,
+    )
+
+
 def _measures(run: Run, judgement: Judgement) -> tuple[Measure, ...]:
+    if is_benchmark_only(run.capture):
+        load = benchmark_measures(run.capture, judgement.demand, judgement.admission)
+        return (*load, *step_measures(run.capture, run.costs, cost=run.cost))
     found = queue_measures(
         run.capture,
         run.costs,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stallscope.analyzers import isolated
+from stallscope.analyzers.benchmark.facts import is_benchmark_only
 from stallscope.analyzers.cost.calibration import NoCostModel
 from stallscope.analyzers.phase_counters import unobserved_phases
 from stallscope.analyzers.result import RuleResult
@@ -28,7 +29,12 @@ _HOW = {
 _TRACE = "trace a few steps with nsys (cuda, nvtx)"
 
 
-def _of_rules(rules: Sequence[RuleResult], subject: Subject) -> list[NotObservable]:
+_BESIDE = "give the server's log and the GPU's telemetry of the same time beside the results"
+
+
+def _of_rules(
+    rules: Sequence[RuleResult], subject: Subject, *, is_client_only: bool
+) -> list[NotObservable]:
     how = dict(_HOW)
     is_cpu = subject.device is not None and subject.device.is_cpu
     if is_cpu:
@@ -39,6 +45,8 @@ def _of_rules(rules: Sequence[RuleResult], subject: Subject) -> list[NotObservab
         how["scheduling"] = "record requests, or the engine's waiting and running"
     elif any(m.name == "queue_wait_share" and m.side for m in scheduling.measures):
         how["scheduling"] = "record how long preempted requests wait (preempted_ns)"
+    if is_client_only:
+        how |= dict.fromkeys(("capacity", "scheduling", "decode-focus"), _BESIDE)
     if subject.isolated_phases:
         how |= dict.fromkeys(("scheduling", "decode-focus"), isolated.HOW)
     return [
@@ -82,9 +90,10 @@ def unobserved(
 ) -> tuple[NotObservable, ...]:
     """List what is missing for rules, budget and its parts."""
     is_cpu = capture.subject.device is not None and capture.subject.device.is_cpu
+    is_client = is_benchmark_only(capture)
     found = [
         *isolated.unobserved_load(capture),
-        *_of_rules(rules, capture.subject),
+        *_of_rules(rules, capture.subject, is_client_only=is_client),
         *unobserved_phases(capture),
     ]
     if missing is not None:
@@ -105,7 +114,7 @@ def unobserved(
             NotObservable(
                 "host time inside a step",
                 "the forward call was not marked; only gaps between steps count as host",
-                "mark it: with step.forward(): …",
+                _BESIDE if is_client else "mark it: with step.forward(): …",
             )
         )
     return tuple(found)

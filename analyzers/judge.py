@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from stallscope.analyzers.benchmark.demand import benchmark_demand, late_sender
+from stallscope.analyzers.benchmark.facts import is_benchmark_only, judged_trial
+from stallscope.analyzers.benchmark.facts import offered as offered_in
+from stallscope.analyzers.benchmark.queue import burst_admission, unseen_limit
+from stallscope.analyzers.benchmark.step import with_prompts
 from stallscope.analyzers.cost.roofline import CostModel, kv_bytes_on_rank
 from stallscope.analyzers.load.admission import observe_admission, sees_queue
 from stallscope.analyzers.load.demand import (
@@ -60,7 +65,10 @@ def offered_concurrency(capture: Capture) -> float | None:
     """
     is_own = capture.subject.engine == "builtin" or "load_generator" in capture.meta
     offered = capture.subject.concurrency
-    return None if is_own or offered is None else float(offered)
+    if is_own or offered is None:
+        return None
+    trial = judged_trial(capture)
+    return float(offered) if trial is None else offered_in(trial, offered)
 
 
 def _by_class(admission: Admission) -> list[tuple[str, float]]:
@@ -156,8 +164,11 @@ def judge(
     t: Thresholds,
 ) -> Judgement:
     """Judge a span from the steps that lie in it; `missing` says why there is no cost model."""
-    demand = observe_demand(capture, span)
+    demand = benchmark_demand(capture) or observe_demand(capture, span)
     load, budgets = classify_load(demand, t), phase_budgets(costs, cost)
+    late = late_sender(capture)
+    if late is not None:
+        return Judgement(load, late, demand, None, budgets)
     offered = offered_concurrency(capture)
     if is_client_limited(demand, offered, t):
         return Judgement(load, _client(demand, offered or 0.0), demand, None, budgets)
@@ -165,7 +176,9 @@ def judge(
         return Judgement(load, _none(demand, t), demand, None, budgets)
     admission = _admission(capture, cost, span) if load == "overloaded" else None
     if load == "overloaded" and not _saw_no_queue(capture, span):
-        decision = admission_decision(admission)
+        is_blind = admission is None and is_benchmark_only(capture)
+        unseen = unseen_limit(capture) if is_blind else None
+        decision = unseen or admission_decision(admission)
     elif load == "overloaded" and (demand.idle_share or 0.0) >= t.underloaded_share:
         decision = _none(demand, t)
     else:
@@ -173,6 +186,7 @@ def judge(
         decision = step_decision(capture, budget, missing, t)
         if budget is not None and budget.budget:  # else the counters decided already
             decision = with_counters(decision, capture, t)
+            decision = with_prompts(decision, capture, cost, t)
         elif decision.bottleneck == "undetermined":
             decision = decide_by_weights(capture, cost, span, t) or decision
     lost = observe_preemption(capture, costs, cost, span)
@@ -183,6 +197,8 @@ def judge(
 
 
 def _admission(capture: Capture, cost: CostModel | None, span: Span) -> Admission | None:
+    if is_benchmark_only(capture):
+        return burst_admission(capture)
     per_token = kv_bytes_on_rank(cost) if cost is not None else None
     return observe_admission(capture, span, per_token)
 

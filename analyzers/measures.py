@@ -52,6 +52,12 @@ MEASURES: dict[str, tuple[str, str]] = {
         "fraction",
         "of the requests' time, waiting only for the step that ran when they came",
     ),
+    "in_flight_offered": ("requests", "mean requests in flight that the clients offered"),
+    "rate_offered": ("requests/s", "requests a second that the load generator was asked to send"),
+    "rate_sent": ("requests/s", "requests a second that it sent"),
+    "requests_completed": ("count", "requests that came back to the client"),
+    "requests_failed": ("count", "requests that failed, as the client saw it"),
+    "decode_share_client": ("fraction", "of the requests' time, after their first token"),
     "preemptions": ("count", "running requests put back into the queue"),
     "preemptions_inferred": (
         "count",

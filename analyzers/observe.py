@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stallscope.analyzers import isolated
+from stallscope.analyzers.benchmark.facts import is_benchmark_only
 from stallscope.analyzers.checks import refused_allocations
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.cost.work import mbu, mfu, of_phases, work_of
@@ -201,7 +202,8 @@ def rule_evidence(
     dram, is_decode = _dram(capture, costs, cost)
     # In isolated phases decode's share is what the repeating made it.
     is_load = not capture.subject.isolated_phases
-    engine = decode_share.from_engine(costs, cost) if is_load else None
+    is_client = is_benchmark_only(capture)  # its one step is a decode step by construction
+    engine = decode_share.from_engine(costs, cost) if is_load and not is_client else None
     sm, used = _sm(capture, costs, cost), _utilisation(capture, costs, cost, span)
     wrong = {"sm": _impossible(sm), "dram": _impossible(dram), "utilisation": _impossible(used)}
     has_pool = any(c.step.kv_total_bytes for c in costs)
@@ -214,7 +216,9 @@ def rule_evidence(
         dram_is_decode=is_decode,
         queue_share=queue_wait(demand),
         utilisation=used,
-        decode_requests=decode_share.from_requests(capture, costs) if is_load else None,
+        decode_requests=decode_share.from_requests(capture, costs)
+        if is_load and not is_client
+        else None,
         decode_engine=decode_share.engine_measures(engine) if engine is not None else (),
         why=_why(capture) | {what: reason for what, reason in wrong.items() if reason},
     )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from stallscope.analyzers.benchmark.facts import benchmark_span, is_benchmark_only
+from stallscope.analyzers.benchmark.latency import client_throughput
+from stallscope.analyzers.benchmark.step import benchmark_costs
 from stallscope.analyzers.checks import Checked, check
 from stallscope.analyzers.cost.calibration import NoCostModel, build_cost_model
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.load.device_demand import is_telemetry_only, sampled_span
-from stallscope.analyzers.load.latency import throughput
 from stallscope.analyzers.load.span import Span, run_span
 from stallscope.analyzers.ranks import engine_steps
 from stallscope.analyzers.result import Throughput
@@ -49,14 +51,19 @@ def prepare(capture: Capture, thresholds: Thresholds) -> Run:
     cost = model if isinstance(model, CostModel) else None
     costs = with_trace(cost_steps(engine_steps(measured_steps(capture)), cost), capture)
     missing = model if isinstance(model, NoCostModel) else None
+    if is_benchmark_only(capture):
+        found = benchmark_costs(capture, cost)
+        costs, missing = (
+            ((), missing or found) if isinstance(found, NoCostModel) else (found, missing)
+        )
     if is_telemetry_only(capture):
         missing = _OF_TELEMETRY
-    elif cost is not None and not costs:
+    elif cost is not None and not costs and missing is None:
         missing = NoCostModel("no step was recorded", "record steps, or trace a few with nsys")
     elif cost is not None and any(c.floor is None for c in costs):
         reason = "steps do not say how much context they read"
         missing = NoCostModel(reason, "record context_tokens")
-    span = run_span(capture)
+    span = run_span(capture) or benchmark_span(capture)
     return Run(
         capture=capture,
         checked=check(capture),
@@ -65,5 +72,5 @@ def prepare(capture: Capture, thresholds: Thresholds) -> Run:
         costs=costs,
         span=span or sampled_span(capture) or Span(0, 0),
         thresholds=thresholds,
-        throughput=throughput(capture, span),
+        throughput=client_throughput(capture, span),
     )

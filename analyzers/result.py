@@ -97,13 +97,13 @@ class RuleResult:
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """Seconds over `n` requests (or gaps)."""
+    """Seconds over `n` requests (or gaps); None where a foreign file does not tell one."""
 
-    mean: float
-    p50: float
-    p90: float
-    p99: float
-    n: int
+    mean: float | None
+    p50: float | None
+    p90: float | None
+    p99: float | None
+    n: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,6 +295,41 @@ class KernelRow:
 
 
 @dataclass(frozen=True, slots=True)
+class SweepRow:
+    """One load of a sweep, by the client; `load` counts what the sweep's axis names.
+
+    `marginal` is what the added load bought in output tokens per second, as a share of its own
+    proportion: 1 is linear, 0 nothing. Rows of one `workload` have the same lengths.
+    """
+
+    source: str
+    load: float | None
+    workload: int
+    input_tokens: float | None
+    output_tokens: float | None
+    in_flight: float | None
+    requests_per_s: float | None
+    output_tokens_per_s: float | None
+    ttft_s: float | None
+    tpot_s: float | None
+    e2e_s: float | None
+    failed: int | None
+    bottleneck: str  # JSON "class"
+    marginal: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Trials at several loads; `knee` is the last load before more of it stops paying."""
+
+    axis: str | None  # "concurrency" or "requests per second"
+    rows: tuple[SweepRow, ...]
+    knee: float | None
+    sentence: str
+    workload: int  # the one that the knee is of
+
+
+@dataclass(frozen=True, slots=True)
 class Diagnosis:
     """Everything a report shows."""
 
@@ -319,4 +354,5 @@ class Diagnosis:
     windows: tuple[Window, ...]
     notes: tuple[str, ...]  # capture checks and warnings, each a plain sentence
     kernels: tuple[KernelRow, ...] = ()  # of a trace
+    sweep: Sweep | None = None  # of a benchmark at several loads
     series: Series = field(default_factory=Series)

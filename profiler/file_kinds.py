@@ -11,6 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from stallscope.errors import InputError
+from stallscope.profiler.benchmark.formats import has_results
 from stallscope.profiler.capture_file import is_capture
 from stallscope.profiler.metrics_page.reader import has_page as has_metrics_page
 from stallscope.profiler.ncu.pages import has_page
@@ -34,6 +35,7 @@ class InputKind(StrEnum):
     TELEMETRY = "output of nvidia-smi or DCGM"
     METRICS = "an inference server's metrics"
     SERVER_LOG = "an inference server's log"
+    BENCHMARK = "results of a benchmark"
 
 
 TRACES = frozenset({InputKind.NSYS_SQLITE, InputKind.NSYS_REPORT, InputKind.KINETO})
@@ -75,6 +77,8 @@ def input_kind(path: Path) -> InputKind | None:
             return InputKind.CAPTURE
         return InputKind.NSYS_SQLITE if _is_nsys(path, head) else None
     text = decoded(_unzipped(head) if head.startswith(GZIP) else head)
+    if not head.startswith(GZIP) and not _is_trace(text) and has_results(text):
+        return InputKind.BENCHMARK
     if _JSON_START.match(text):
         return InputKind.KINETO if _is_trace(text) else None
     lines = text.splitlines(keepends=True)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 READ = (
     "diagnose reads captures of stallscope, nsys reports (.nsys-rep), their SQLite exports and "
-    "nsys stats, traces of the PyTorch profiler, what ncu, nvidia-smi and DCGM print, and logs and "
-    "pages of /metrics of inference servers"
+    "nsys stats, traces of the PyTorch profiler, what ncu, nvidia-smi and DCGM print, logs and "
+    "pages of /metrics of inference servers, and results of benchmarks"
 )
 
 
@@ -33,9 +33,15 @@ def read_input(path: Path) -> Capture:
 def read_inputs(paths: Sequence[Path], offsets: Mapping[Path, float] | None = None) -> Capture:
     """Read one file, several traces as the ranks of one run, or several sources of one run.
 
+    Results of benchmarks alone are the loads of one sweep.
+
     `offsets` are seconds to add to the clocks of sources that are joined.
     """
     kinds = [_known_kind(path) for path in paths]
+    if all(kind is InputKind.BENCHMARK for kind in kinds):
+        from stallscope.profiler.benchmark.reader import read_benchmarks
+
+        return read_benchmarks(paths)
     if all(kind in TRACES for kind in kinds):
         return _read_traces(paths, kinds)
     if len(paths) == 1:
@@ -113,6 +119,10 @@ def _read_other(path: Path, kind: InputKind) -> Capture:
         from stallscope.profiler.server_log.reader import read_server_log
 
         return read_server_log(path)
+    if kind is InputKind.BENCHMARK:
+        from stallscope.profiler.benchmark.reader import read_benchmarks
+
+        return read_benchmarks([path])
     if kind is InputKind.NCU_REPORT:
         from stallscope.profiler.ncu.report_file import read_ncu_report
 

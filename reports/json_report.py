@@ -14,6 +14,7 @@ from stallscope.analyzers.result import (
     PhaseBudget,
     Remedy,
     RuleResult,
+    Sweep,
     Window,
 )
 from stallscope.profiler.evidence import Measure
@@ -56,6 +57,7 @@ def _report(diagnosis: Diagnosis) -> dict[str, object]:
         "wont_help": [asdict(fix) for fix in diagnosis.wont_help],
         "not_observable": [asdict(missing) for missing in diagnosis.not_observable],
         "windows": [_window(window) for window in diagnosis.windows],
+        "sweep": _sweep(diagnosis.sweep) if diagnosis.sweep else None,
         "notes": diagnosis.notes,
     }
 
@@ -145,6 +147,13 @@ def _window(window: Window) -> dict[str, object]:
         "limit": window.limit,
         "preemptions_inferred": window.put_back,
     }
+
+
+def _sweep(sweep: Sweep) -> dict[str, object]:
+    fields = asdict(sweep)
+    for row in fields["rows"]:
+        row["class"] = row.pop("bottleneck")
+    return fields
 
 
 def _finite(value: object) -> object:

@@ -8,6 +8,7 @@ from stallscope.reports import (
     evidence_sections,
     kernel_sections,
     kv_sections,
+    sweep_sections,
     time_sections,
     verdict_sections,
 )
@@ -16,6 +17,7 @@ from stallscope.reports.blocks import Section, present
 # The answer and what to do come first, then where the time went, then the evidence.
 _ORDER = (
     verdict_sections.verdict,
+    sweep_sections.sweep,
     verdict_sections.rules,
     advice_sections.chain,
     advice_sections.remedies,

@@ -74,8 +74,8 @@ def latency(diagnosis: Diagnosis) -> Section:
     rows = tuple(
         (
             _LATENCY_NAMES.get(name, name),
-            *(fmt.seconds(value) for value in (d.mean, d.p50, d.p90, d.p99)),
-            f"{d.n:,}",
+            *(_told(value) for value in (d.mean, d.p50, d.p90, d.p99)),
+            "" if d.n is None else f"{d.n:,}",
         )
         for name, d in diagnosis.latency.items()
     )
@@ -84,6 +84,11 @@ def latency(diagnosis: Diagnosis) -> Section:
         "Latency and throughput",
         (Table(columns, rows), Text(f"Throughput: {rates}" if rates else "")),
     )
+
+
+def _told(value: float | None) -> str:
+    """Leave a percentile empty that a foreign file does not tell."""
+    return "" if value is None else fmt.seconds(value)
 
 
 def operators(diagnosis: Diagnosis) -> Section:

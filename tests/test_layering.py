@@ -31,6 +31,7 @@ ALLOWED = {
         "stallscope.profiler.spec",
         "stallscope.profiler.model_parts",
         "stallscope.profiler.capture",
+        "stallscope.profiler.trial",
     ),
     "reports": (
         "stallscope.reports",

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from stallscope.analyzers.benchmark.facts import is_timed_by_client
 from stallscope.analyzers.load.device_demand import is_telemetry_only, observe_idle
 from stallscope.analyzers.load.engines import clip, moments, queued
 from stallscope.analyzers.load.gauges import Gauge, gauges, in_system
@@ -155,7 +156,7 @@ def observe_demand(capture: Capture, span: Span) -> Demand:
         return dataclasses.replace(UNKNOWN_DEMAND, idle_share=idle, source=source)
     if not span.duration_ns:
         return UNKNOWN_DEMAND
-    if capture.requests:
+    if capture.requests and not is_timed_by_client(capture):
         return _from_requests(capture, span)
     rows = gauges(capture, span)
     if rows and sum(g.duration_ns for g in rows):

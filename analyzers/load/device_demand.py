@@ -14,7 +14,7 @@ _GPU_IDLE = 0x1  # nvmlClocksEventReasonGpuIdle: nothing runs, and clocks drop
 def is_telemetry_only(capture: Capture) -> bool:
     """Tell whether nothing but devices was watched, by their own counters over time."""
     rows = (capture.steps, capture.requests, capture.engine_samples, capture.kernels)
-    if any(rows) or not capture.device_samples:
+    if any(rows) or not capture.device_samples or "benchmark" in capture.meta:
         return False
     return not any(
         s.name.startswith(_BY_KERNEL) or s.device == "host" for s in capture.device_samples

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDER = Path(os.environ.get("STALLSCOPE_CORPUS", ROOT.parent / "shared" / "corpus"))
 GROUPS = (
     *("nsys", "nsys_stats", "ncu", "torch", "smi", "dcgm", "logs"),
-    *("prom", "prom_series", "prom_ts"),
+    *("prom", "prom_series", "prom_ts", "bench"),
 )
 
 
