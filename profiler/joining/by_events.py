@@ -12,6 +12,7 @@ UNSET_NS = 900_000_000_000  # a clock that nobody sets goes wrong by minutes
 _PART = 0.8  # of the shorter source, and of the moments of both, that must be explained
 _RIVAL = 0.8  # of its matched moments at another offset make one ambiguous
 _LEAST_MATCHED = 2
+_LEAST_AGAINST_CLOCKS = 5  # one stretch of work, or two, are easily as long as some others
 
 
 def offset_by_events(compared: Comparison, near: Sequence[Candidate] | None) -> Fit | None:
@@ -31,6 +32,7 @@ def offset_by_events(compared: Comparison, near: Sequence[Candidate] | None) -> 
 
 
 def _explaining(compared: Comparison, near: Sequence[Candidate] | None) -> Iterator[Fit]:
+    least = _LEAST_MATCHED if near is None else _LEAST_AGAINST_CLOCKS
     for guess_ns in compared.guesses().tolist():
         if near is not None and min(abs(guess_ns - c.offset_ns) for c in near) > UNSET_NS:
             continue
@@ -38,7 +40,7 @@ def _explaining(compared: Comparison, near: Sequence[Candidate] | None) -> Itera
             continue
         fits = compared.both_ways(guess_ns)
         fewest = min(fits, key=lambda fit: fit.matched, default=None)
-        if fewest is None or fewest.matched < _LEAST_MATCHED:
+        if fewest is None or fewest.matched < least:
             continue
         if all(fit.agrees and fit.matched >= _PART * fit.looked_at for fit in fits):
             yield fewest

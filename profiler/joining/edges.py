@@ -33,11 +33,18 @@ class Stretch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """When a source saw work: `interval_ns` lies between its looks, 0 where times are exact."""
+    """When a source saw work: `interval_ns` lies between its looks, 0 where times are exact.
+
+    `flight` is how many requests it saw in flight, look by look; empty where it does not count
+    them.
+    """
 
     span_ns: tuple[int, int]
     interval_ns: int
     stretches: tuple[Stretch, ...]
+    flight: tuple[tuple[int, float], ...] = ()
+    slack_ns: int = 0  # how much later than stated a look may have been
+    is_whole: bool = False  # a client's record: nothing of it lies before or after
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +78,23 @@ def merged(stretches: Iterable[Stretch], least_ns: int) -> Iterator[Stretch]:
         yield held
 
 
-def lasting(stretches: Iterable[Stretch], least_ns: int) -> Iterator[Stretch]:
-    """Yield the stretches that are long enough for another source to see them."""
+def told(stretches: Sequence[Stretch], work: Work, least_ns: int) -> Iterator[Stretch]:
+    """Yield what another source must have seen too: stretches that last, between pauses that do.
+
+    `stretches` are those of the work with its short pauses closed. How long it paused before the
+    first and after the last one is not known beyond what was looked at, unless it is `whole`.
+    """
     for begin, end in stretches:
-        if begin is None or end is None or end.middle_ns - begin.middle_ns >= least_ns:
-            yield Stretch(begin, end)
+        if begin is not None and end is not None and end.middle_ns - begin.middle_ns < least_ns:
+            continue
+        if not work.is_whole:
+            begin = begin if _after(begin, work.span_ns[0]) >= least_ns else None
+            end = end if -_after(end, work.span_ns[1]) >= least_ns else None
+        yield Stretch(begin, end)
+
+
+def _after(moment: Between | None, t_ns: int) -> int:
+    return 0 if moment is None else moment.middle_ns - t_ns
 
 
 def begins(stretches: Sequence[Stretch]) -> Edges:

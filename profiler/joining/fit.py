@@ -14,9 +14,11 @@ from stallscope.profiler.joining.edges import (
     Work,
     begins,
     ends,
-    lasting,
     merged,
+    told,
 )
+from stallscope.profiler.joining.flight import above, levels_of
+from stallscope.profiler.joining.words import FLIGHT, WORK
 
 _S = 1_000_000_000
 MOST_RESIDUAL_NS = 2 * _S
@@ -51,20 +53,34 @@ class Fit:
 class _Side:
     """One source's moments that shall find a partner, all that may be one, and its span."""
 
-    asked: tuple[Edges, Edges]
-    answers: tuple[Edges, Edges]
+    asked: tuple[Edges, ...]
+    answers: tuple[Edges, ...]
     span_ns: tuple[int, int]
+
+    @property
+    def asks(self) -> bool:
+        """Whether there is anything that the other source must have seen."""
+        return any(map(len, self.asked))
 
 
 class Comparison:
     """Two sources' work, their short pauses and stretches left out.
 
-    The offset is what is added to the second one's times to stand on the first one's clock.
+    The moments count at which the requests in flight passed a level, if both tell their number,
+    where neither saw work begin or end, and beside a client's record: a server may have been warm
+    when it began. The offset is what is added to the second one's
+    times to stand on the first one's clock.
     """
 
     def __init__(self, first: Work, second: Work) -> None:
         least_ns = max(_APART * max(first.interval_ns, second.interval_ns), _LEAST_NS)
+        self.what = WORK
         self.first, self.second = _side(first, least_ns), _side(second, least_ns)
+        if first.is_whole or second.is_whole or not (self.first.asks or self.second.asks):
+            levels = levels_of(first, second)
+            sides = _side(first, least_ns, levels), _side(second, least_ns, levels)
+            if levels and (sides[0].asks or sides[1].asks):
+                self.what, (self.first, self.second) = FLIGHT, sides
         self._is_first_coarse = first.interval_ns >= second.interval_ns
         self.edge_ns = least_ns + MOST_RESIDUAL_NS
 
@@ -115,15 +131,16 @@ class Comparison:
         return _fitted(least, most, near_ns)
 
 
-def _side(work: Work, least_ns: int) -> _Side:
-    whole = list(merged(work.stretches, least_ns))
-    told = list(lasting(whole, least_ns))
-    return _Side(_both(told), _both(whole), work.span_ns)
+def _side(work: Work, least_ns: int, levels: Sequence[float] = ()) -> _Side:
+    tracks = [tuple(above(work, level)) for level in levels] or [work.stretches]
+    whole = [list(merged(track, least_ns)) for track in tracks]
+    asked = [list(told(track, work, least_ns)) for track in whole]
+    return _Side(_edges(asked), _edges(whole), work.span_ns)
 
 
-def _both(stretches: Sequence[Stretch]) -> tuple[Edges, Edges]:
-    kept = stretches[:_MOST_ROWS]
-    return begins(kept), ends(kept)
+def _edges(tracks: Sequence[Sequence[Stretch]]) -> tuple[Edges, ...]:
+    kept = [track[:_MOST_ROWS] for track in tracks]
+    return tuple(edges for track in kept for edges in (begins(track), ends(track)))
 
 
 def _spread_over(count: int) -> Sequence[int]:

@@ -90,9 +90,10 @@ def _run_span(parts: Sequence[Part]) -> tuple[int, int] | None:
 
 
 def _events(parts: Sequence[Part], sentences: Sequence[str]) -> tuple[Event, ...]:
-    said = [Event(0, "check", None, {"sentence": sentence}) for sentence in sentences]
-    found = [e for p in parts for e in p.capture.events]
-    return tuple(sorted([*said, *found], key=attrgetter("t_ns")))
+    found = sorted((e for p in parts for e in p.capture.events), key=attrgetter("t_ns"))
+    first_ns = found[0].t_ns if found else 0
+    said = (Event(first_ns, "check", None, {"sentence": sentence}) for sentence in sentences)
+    return (*said, *found)
 
 
 def _sources(parts: Sequence[Part], placements: Sequence[Placement]) -> tuple[Source, ...]:

@@ -20,6 +20,7 @@ _S = 1_000_000_000
 # The first of them lends its clock, and what it says of the engine is believed first.
 ORDER = (
     InputKind.CAPTURE,
+    InputKind.METRICS,
     InputKind.SERVER_LOG,
     InputKind.NSYS_SQLITE,
     InputKind.NSYS_REPORT,

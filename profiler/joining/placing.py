@@ -73,15 +73,13 @@ def _stated(pair: Pair, open_: Sequence[Candidate]) -> Placement:
         return _alone(chosen, _S, f"{how}, not checked by events")
     off_ns = max(fit.residual_ns, abs(fit.offset_ns - chosen.offset_ns))
     if off_ns > MOST_RESIDUAL_NS:
-        return _alone(
-            chosen, off_ns, f"{how}, but they see work begin and end {apart(off_ns)} apart"
-        )
-    return Placement(fit.offset_ns, _error(fit), fit.residual_ns, f"{how}{_agreement(fit)}")
+        return _alone(chosen, off_ns, f"{how}, but {pair.compared.what.come} {apart(off_ns)} apart")
+    return Placement(fit.offset_ns, _error(fit), fit.residual_ns, f"{how}{_agreement(pair, fit)}")
 
 
 def _placed(pair: Pair, chosen: Candidate, fit: Fit) -> Placement:
     how = f"{_joined(pair)} by their wall clocks{_zone(pair, chosen)}"
-    return Placement(fit.offset_ns, _error(fit), fit.residual_ns, f"{how}{_agreement(fit)}")
+    return Placement(fit.offset_ns, _error(fit), fit.residual_ns, f"{how}{_agreement(pair, fit)}")
 
 
 def _by_events(pair: Pair, near: Sequence[Candidate] | None) -> Placement | None:
@@ -93,7 +91,7 @@ def _by_events(pair: Pair, near: Sequence[Candidate] | None) -> Placement | None
         nearest = min(near, key=lambda c: abs(fit.offset_ns - c.offset_ns))
         off = apart(fit.offset_ns - nearest.offset_ns)
         how += f", as their clocks are {off} apart beyond what a time zone explains"
-    return Placement(fit.offset_ns, _error(fit), fit.residual_ns, f"{how}{_agreement(fit)}")
+    return Placement(fit.offset_ns, _error(fit), fit.residual_ns, f"{how}{_agreement(pair, fit)}")
 
 
 def _unchecked(pair: Pair, open_: Sequence[Candidate]) -> Placement:
@@ -120,12 +118,13 @@ def _zone(pair: Pair, chosen: Candidate) -> str:
     return f" ({by}, as another time zone does)"
 
 
-def _agreement(fit: Fit) -> str:
-    moments = "begin or end" if fit.looked_at == 1 else "begins and ends"
-    count = f"{fit.matched} of {fit.looked_at} {moments} of work"
-    agree = "agrees" if fit.looked_at == 1 else "agree"
-    residual = apart(fit.residual_ns)
-    return f": {count} {agree} (residual {residual}, offset within ± {apart(_error(fit))})."
+def _agreement(pair: Pair, fit: Fit) -> str:
+    count = f"{fit.matched} of {fit.looked_at}"
+    is_one = fit.looked_at == 1
+    what = pair.compared.what.one if is_one else pair.compared.what.several
+    residual, within = apart(fit.residual_ns), apart(_error(fit))
+    agree = "agrees" if is_one else "agree"
+    return f": {count} {what} {agree} (residual {residual}, offset within ± {within})."
 
 
 def _error(fit: Fit) -> int:
@@ -139,4 +138,5 @@ def _too_far(pair: Pair, fits: Mapping[Candidate, Fit]) -> InputError:
     candidate, fit = next(iter(fits.items()))
     off = apart(max(fit.residual_ns, abs(fit.offset_ns - candidate.offset_ns)))
     most = apart(MOST_RESIDUAL_NS)
-    return pair.refusal(f"see work begin and end {off} apart (at most {most} is accepted)")
+    come = pair.compared.what.come
+    return pair.refusal(f"do not fit: {come} {off} apart (at most {most} is accepted)")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -76,8 +76,9 @@ def _models(parts: Sequence[Part]) -> Iterator[str]:
 
 def served_model(part: Part) -> str | None:
     """Return the model's name as a source states it."""
-    name = (part.capture.meta.get("server_log") or {}).get("model")
-    return str(name) if isinstance(name, str) else None
+    told = (part.capture.meta.get(kind) for kind in ("metrics_page", "server_log"))
+    names = (facts.get("model") for facts in told if isinstance(facts, Mapping))
+    return next((name for name in names if isinstance(name, str)), None)
 
 
 def _stem(name: str) -> str:

@@ -3,10 +3,27 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 from stallscope.profiler.wall_clock import WallClock
 
 _S = 1_000_000_000
+
+
+class Moments(NamedTuple):
+    """What is compared between two sources."""
+
+    one: str
+    several: str
+    come: str
+
+
+WORK = Moments("begin or end of work", "begins and ends of work", "work begins and ends")
+FLIGHT = Moments(
+    "rise or fall of requests in flight",
+    "rises and falls of requests in flight",
+    "requests in flight rise and fall",
+)
 
 
 def apart(ns: int) -> str:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby, pairwise
+from itertools import pairwise
 from typing import Literal
 
-from stallscope.profiler.capture import SAMPLE_WINDOW_NS, Capture, DeviceSample, EngineSample
+from stallscope.profiler.capture import SAMPLE_WINDOW_NS, Capture, DeviceSample
 from stallscope.profiler.joining.edges import Between, Stretch, Work, merged
+from stallscope.profiler.joining.flight import Flight, of_gauges, of_requests, read_at_end
 
 _S = 1_000_000_000
 # What tells how long a device was busy, best first, and up to which value it idles: a desktop's own
 # drawing keeps NVML's figure at a few per cent.
 _BUSY = ("dcgm_gr_engine_active", "gpu_busy", "nvml_gpu_util", "dcgm_sm_active")
 _IDLE = 0.05
+_MOVES = ("input_tokens_total", "output_tokens_total", "finished_total")
 _SWING = 1.5  # times its least a device's power must reach to tell work from idling
 
 # What a value is read at: the end of the time it speaks for, its beginning, or a moment between.
@@ -28,15 +30,22 @@ def work_of(capture: Capture) -> Work | None:
         return None
     spans = [(r.arrival_ns, r.end_ns) for r in capture.requests if r.end_ns is not None]
     if spans:
-        return Work(span, 0, tuple(_exact(spans, 0)))
+        return Work(span, 0, tuple(_exact(spans, 0)), of_requests(capture.requests), is_whole=True)
     slack_ns = _S if _is_log(capture) else 0  # stamps are whole seconds
+    if _is_log(capture):
+        span = min(span[0], 0), span[1]  # it began with its first line, whatever that said
+    flight = of_gauges(capture.engine_samples)
+    reading = _reading(capture)
+    points = _busy_looks(capture, flight, reading)
+    read = read_at_end(flight) if reading == "period" else flight
     steps = [(s.start_ns, s.end_ns) for s in capture.steps if not s.warmup]
     if steps:
-        return Work(span, slack_ns, tuple(_exact(steps, slack_ns)))
-    if any(s.name == "running" for s in capture.engine_samples):
-        points = list(_gauges(capture.engine_samples))
-        found = stretches(points, _reading(capture), slack_ns=slack_ns)
-        return Work(span, _interval(points), tuple(_begun(found, capture, points)))
+        return Work(span, slack_ns, tuple(_exact(steps, slack_ns)), read, slack_ns)
+    if flight:
+        # A counter that rose tells of work since the look before.
+        lag_ns = _interval(points) if reading == "sample" else 0
+        found = stretches(points, reading, slack_ns=slack_ns, lag_ns=lag_ns)
+        return Work(span, _interval(points), tuple(_begun(found, capture, points)), read, slack_ns)
     return _of_devices(capture.device_samples, span)
 
 
@@ -108,15 +117,6 @@ def _union(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
         yield held
 
 
-def _gauges(samples: Sequence[EngineSample]) -> Iterator[tuple[int, bool]]:
-    """Yield whether any engine has a request, by time."""
-    last: dict[tuple[str, str], float] = {}
-    named = (s for s in samples if s.name in ("running", "waiting"))
-    for t_ns, group in groupby(sorted(named, key=lambda s: s.t_ns), key=lambda s: s.t_ns):
-        last |= {(s.engine, s.name): s.value for s in group}
-        yield t_ns, any(value > 0 for value in last.values())
-
-
 def _of_devices(samples: Sequence[DeviceSample], span: tuple[int, int]) -> Work:
     name = next((n for n in _BUSY if any(s.name == n for s in samples)), "power_mw")
     rows = sorted((s for s in samples if s.name == name), key=lambda s: s.t_ns)
@@ -138,6 +138,19 @@ def _busy(points: Sequence[tuple[int, float]], name: str) -> list[tuple[int, boo
         least, most = min(v for _, v in points), max(v for _, v in points)
         line = (least + most) / 2 if most >= _SWING * least else most
     return [(t_ns, value > line) for t_ns, value in points]
+
+
+def _busy_looks(capture: Capture, flight: Flight, reading: Reading) -> list[tuple[int, bool]]:
+    """Return at which looks requests were in flight, or had been since the look before."""
+    rose: set[int] = set()
+    last: dict[tuple[str, str], float] = {}
+    counters = (s for s in capture.engine_samples if s.name in _MOVES)
+    for sample in counters if reading == "sample" else ():
+        key = sample.engine, sample.name
+        if sample.value > last.get(key, sample.value):
+            rose.add(sample.t_ns)
+        last[key] = sample.value
+    return [(t_ns, value > 0 or t_ns in rose) for t_ns, value in flight]
 
 
 def _any_of(tracks: Sequence[Sequence[tuple[int, bool]]]) -> list[tuple[int, bool]]:

@@ -88,3 +88,24 @@ def gpu_csv(
 def _every(step_s: float, from_s: float, until_s: float) -> Iterator[float]:
     for index in range(int((until_s - from_s) / step_s) + 1):
         yield from_s + index * step_s
+
+
+def metrics_pages(
+    load: Load, *, ahead_s: float = 0.0, from_s: float = 0.3, until_s: float = math.inf
+) -> str:
+    """Return vLLM's /metrics once a second, each page behind its scrape's Unix time."""
+    pages = []
+    for second in _every(1.0, from_s, min(load.seconds, until_s)):
+        unix_ms = round((load.start.timestamp() + ahead_s + second) * 1000)
+        flight, made = load.in_flight(second), 1000.0 * load.busy_s(0.0, second)
+        running, labels = min(flight, CAP), '{engine="0",model_name="meta/Llama-3-8B"}'
+        values = {
+            "num_requests_running": running,
+            "num_requests_waiting": flight - running,
+            "kv_cache_usage_perc": running / 100,
+            "prompt_tokens_total": made / 10,
+            "generation_tokens_total": made,
+        }
+        lines = (f"vllm:{name}{labels} {value}\n" for name, value in values.items())
+        pages.append(f"# scrape_unix_ms {unix_ms}\n" + "".join(lines))
+    return "".join(pages)

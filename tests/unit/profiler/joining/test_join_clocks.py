@@ -33,7 +33,7 @@ def test_clocks_that_agree_are_checked_by_events(tmp_path: Path) -> None:
         }
     ]
     assert sentences(capture)[0].startswith(
-        "gpu.csv is joined with server.log by their wall clocks: 8 of 8 begins and ends of work "
+        "gpu.csv is joined with server.log by their wall clocks: 7 of 7 begins and ends of work "
         "agree (residual 0.0 s, offset within ± "
     )
 
@@ -50,7 +50,7 @@ def test_clocks_that_agree_are_checked_by_events(tmp_path: Path) -> None:
 def test_a_zone_that_is_not_stated_is_found(tmp_path: Path, ahead_s: float, words: str) -> None:
     capture = both(tmp_path, server_log(LOAD), gpu_csv(LOAD, ahead_s=ahead_s))
     assert offsets_s(capture) == [0, 0]  # both began at noon, whatever they showed
-    told = f"(gpu.csv's shows {words} server.log's, as another time zone does): 8 of 8"
+    told = f"(gpu.csv's shows {words} server.log's, as another time zone does): 7 of 7"
     assert told in sentences(capture)[0]
 
 
@@ -63,7 +63,7 @@ def test_a_new_year_inside_the_files(tmp_path: Path, ahead_s: float) -> None:
     assert "2026/01/01" in csv
     capture = both(tmp_path, log, csv)
     assert offsets_s(capture) == [0, 0]
-    assert "8 of 8 begins and ends" in sentences(capture)[0]
+    assert "7 of 7 begins and ends" in sentences(capture)[0]
 
 
 def test_a_log_that_began_before_new_year_and_a_record_after(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_a_clock_that_is_wrong_is_found_by_events(tmp_path: Path, ahead_s: float
     assert abs(offset) <= error <= 5
     (told, *_) = sentences(capture)
     assert told.startswith("gpu.csv is joined with server.log by events, as their clocks are ")
-    assert "apart beyond what a time zone explains: 8 of 8 begins and ends" in told
+    assert "apart beyond what a time zone explains: 7 of 7 begins and ends" in told
 
 
 def test_without_events_a_wrong_clock_is_not_found_out_and_that_is_said(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_a_record_of_another_day_is_refused(tmp_path: Path, load: Load) -> None:
 def test_another_load_at_the_same_time_is_refused(tmp_path: Path) -> None:
     other = Load(((100.0, 130.0, 3), (200.0, 300.0, 2)), 640.0)
     said = refusal(tmp_path, server_log(LOAD), gpu_csv(other))
-    assert "see work begin and end" in said
+    assert "server.log and gpu.csv do not fit: work begins and ends " in said
     assert "apart (at most 2.0 s is accepted)" in said
 
 
@@ -146,7 +146,7 @@ def test_an_offset_that_events_contradict_is_used_and_the_contradiction_said(
 ) -> None:
     capture = both(tmp_path, server_log(LOAD), gpu_csv(LOAD), gpu_csv=30)
     assert offsets_s(capture) == [0, 30]
-    assert "as --offset says, but they see work begin and end " in sentences(capture)[0]
+    assert "as --offset says, but work begins and ends " in sentences(capture)[0]
 
 
 def test_an_offset_that_leaves_no_overlap_is_refused(tmp_path: Path) -> None:
