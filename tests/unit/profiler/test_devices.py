@@ -14,8 +14,12 @@ from stallscope.profiler.devices import device_names, load_device, load_device_f
 from stallscope.profiler.spec import DeviceSpec
 
 NAMES = (
-    *("t4", "a10", "a10g", "l4", "l40s", "a100-sxm4-40gb", "a100-sxm4-80gb"),
-    *("h100-sxm", "h200-sxm", "b200", "gb10", "rtx-3090", "rtx-4090"),
+    *("t4", "v100-sxm2-16gb", "v100-sxm2-32gb", "v100-pcie-16gb", "v100-pcie-32gb"),
+    *("a10", "a10g", "a30", "a40", "l4", "l40s"),
+    *("a100-sxm4-40gb", "a100-sxm4-80gb", "a100-pcie-40gb", "a100-pcie-80gb"),
+    *("h100-sxm", "h100-pcie", "h200-sxm", "b200", "gb10"),
+    *("rtx-3090", "rtx-3090-ti", "rtx-4090", "rtx-4080", "rtx-5090", "rtx-5080"),
+    *("mi210", "mi250", "mi300x", "mi355x"),
 )
 
 
@@ -47,10 +51,20 @@ def test_figures_that_other_numbers_rest_on() -> None:
         ("a100-sxm4-40gb", 1555, 5120, 2.43),
         ("rtx-3090", 936, 384, 19.5),
         ("rtx-4090", 1008, 384, 21.0),
+        ("a30", 933, 3072, 2.43),
+        ("a40", 696, 384, 14.5),
+        ("a100-pcie-40gb", 1555, 5120, 2.43),
+        ("a100-pcie-80gb", 1935, 5120, 3.024),
+        ("rtx-3090-ti", 1008, 384, 21.0),
+        ("rtx-4080", 716.8, 256, 22.4),
+        ("rtx-5090", 1792, 512, 28.0),
+        ("rtx-5080", 960, 256, 30.0),
+        ("mi210", 1638.4, 4096, 3.2),
+        ("mi250", 3276.8, 8192, 3.2),
     ],
 )
 def test_bandwidth_is_bus_width_times_pin_rate(
-    name: str, gb_per_s: int, bus_bits: int, gbit_per_pin: float
+    name: str, gb_per_s: float, bus_bits: int, gbit_per_pin: float
 ) -> None:
     device = load_device(name)
     assert device.memory_bytes_per_s == gb_per_s * 1e9
@@ -67,6 +81,21 @@ def test_bandwidth_is_bus_width_times_pin_rate(
         ("rtx-3090", 82, 256, 1.695),
         ("rtx-4090", 128, 256, 2.52),
         ("l40s", 142, 512, 2.49),
+        ("v100-sxm2-16gb", 80, 512, 1.53),
+        ("v100-pcie-32gb", 80, 512, 1.38),
+        ("a30", 56, 1024, 1.44),
+        ("a40", 84, 512, 1.74),
+        ("a100-pcie-80gb", 108, 1024, 1.41),
+        ("h100-pcie", 114, 2048, 1.62),
+        ("rtx-3090-ti", 84, 256, 1.86),
+        ("rtx-4080", 76, 256, 2.505),
+        ("rtx-5090", 170, 256, 2.407),
+        ("rtx-5080", 84, 256, 2.617),
+        # Compute units of AMD's, 512 FMA each in CDNA 2 and twice that in each later one.
+        ("mi210", 104, 512, 1.7),
+        ("mi250", 208, 512, 1.7),
+        ("mi300x", 304, 1024, 2.1),
+        ("mi355x", 256, 2048, 2.4),
     ],
 )
 def test_fp16_peak_is_dense(name: str, sms: int, fma_per_clock: int, boost_ghz: float) -> None:
@@ -101,8 +130,8 @@ def test_what_a_chip_lacks_is_absent() -> None:
 def test_unknown_device_lists_the_nearest() -> None:
     with pytest.raises(InputError, match=r"did you mean a100-sxm4-40gb or a100-sxm4-80gb or "):
         load_device("a100")
-    with pytest.raises(InputError, match=r"known: t4, a10, .*rtx-4090"):
-        load_device("mi300x!")
+    with pytest.raises(InputError, match=r"known: t4, v100-.*mi355x"):
+        load_device("qqqq")
 
 
 GIVEN: dict[str, Any] = {
