@@ -117,6 +117,8 @@ def held_text(judgement: Judgement, found: Mapping[str, Measure]) -> str:
     if limit is None or limit == "kv":
         return _capacity(judgement, found)
     text = _HELD[limit]
+    if limit == "seqs" and judgement.admission is not None and judgement.admission.cap is not None:
+        text += f" of {judgement.admission.cap}"
     if limit == "seqs" and kv_has_room(found):
         text += " while KV has room"
     text = f"{text}: {queue_text(judgement)}"

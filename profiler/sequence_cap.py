@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from stallscope.profiler.capture import EngineSample
+from stallscope.profiler.held_queue import Moment, running_while_held
 
 VLLM_DEFAULTS = (128, 256, 1024)  # max_num_seqs by device and version, if nobody sets it
 _PINNED = 0.8  # of the moments with a queue at the cap
@@ -29,7 +30,8 @@ def seen_cap(
 ) -> Cap | None:
     """Return the number of running requests that was never passed while others waited.
 
-    It must be a default of vLLM's, or that of nearly every moment with a queue and free KV room.
+    It must be a default of vLLM's, or the number at which nobody was let in, or that of nearly
+    every moment with a queue and free KV room.
     The sentence calls what was read a `source` of many a `moment`.
     """
     moments = _moments(samples)
@@ -43,6 +45,10 @@ def seen_cap(
         return Cap(
             int(most), f"The {source} does not state max_num_seqs; {said}, and was never higher."
         )
+    return _plateau(queued, most, source, moment) or _gate(samples, most, source, moment)
+
+
+def _plateau(queued: Sequence[Moment], most: float, source: str, moment: str) -> Cap | None:
     roomy = [m for m in queued if m.get("kv_used_fraction", 1.0) < _FULL]
     pinned = sum(m["running"] == most for m in roomy)
     near = sum(m["running"] >= _NEAR * most for m in roomy)
@@ -77,19 +83,29 @@ def decoding_cap(samples: Sequence[EngineSample], source: str) -> Cap | None:
     )
 
 
-def _waits_for_a_slot(moment: dict[str, float]) -> bool:
+def _waits_for_a_slot(moment: Moment) -> bool:
     has_room = moment.get("kv_used_fraction", 1.0) < _ROOMY
     return has_room and moment["waiting"] > moment.get("waiting_deferred", 0.0)
 
 
-def _only_decodes(moment: dict[str, float]) -> bool:
+def _only_decodes(moment: Moment) -> bool:
     if "ttft_s_count" not in moment or "finished_total" not in moment:
         return False
     return moment["ttft_s_count"] - moment["finished_total"] == moment["running"]
 
 
-def _moments(samples: Sequence[EngineSample]) -> list[dict[str, float]]:
-    found: dict[tuple[str, int], dict[str, float]] = {}
+def _gate(samples: Sequence[EngineSample], most: float, source: str, moment: str) -> Cap | None:
+    held = running_while_held(samples)
+    at_most = held.count(most)
+    if len(held) < _LEAST_MOMENTS or at_most < _PINNED * len(held):
+        return None
+    said = f"{most:.0f} ran in {at_most} of {len(held)} stretches between {moment}s in which "
+    said += "requests waited, tokens were made, KV had room and no prompt was let in"
+    return Cap(int(most), f"The {source} states no cap on running requests; {said}.")
+
+
+def _moments(samples: Sequence[EngineSample]) -> list[Moment]:
+    found: dict[tuple[str, int], Moment] = {}
     for sample in samples:
         found.setdefault((sample.engine, sample.t_ns), {})[sample.name] = sample.value
     moments = [m for m in found.values() if "running" in m and "waiting" in m]
@@ -97,5 +113,5 @@ def _moments(samples: Sequence[EngineSample]) -> list[dict[str, float]]:
     return moments[:-1] if is_repeated else moments  # a period's end repeats its line
 
 
-def _gauges(moment: dict[str, float]) -> dict[str, float]:
+def _gauges(moment: Moment) -> Moment:
     return {name: value for name, value in moment.items() if not name.endswith("_total")}

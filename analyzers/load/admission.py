@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 from stallscope.analyzers.load.prompt_rate import is_flat
@@ -87,5 +88,7 @@ def observe_admission(
     """Measure which limit held the queue in a span; None when nothing waited or nothing tells."""
     steps = [s for s in capture.steps if not s.warmup and span.overlap_ns(s.start_ns, s.end_ns)]
     if sees_queue(steps):
-        return _from_steps(capture, engine_steps(steps), kv_bytes_per_token)
-    return from_samples(capture, span, kv_bytes_per_token)
+        found = _from_steps(capture, engine_steps(steps), kv_bytes_per_token)
+    else:
+        found = from_samples(capture, span, kv_bytes_per_token)
+    return None if found is None else dataclasses.replace(found, cap=capture.subject.max_num_seqs)
