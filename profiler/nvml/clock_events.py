@@ -8,6 +8,7 @@ from stallscope.profiler.capture import DeviceSample, Event
 
 # nvmlClocksEventReason…: those by which the GPU slows itself. Left out are an idle GPU (1), clocks
 # that somebody set (2) and a display's (256).
+MASK = "clock_event_reasons"
 SLOWED: Mapping[int, str] = {
     0x4: "software power cap",
     0x8: "hardware slowdown",
@@ -28,7 +29,7 @@ class ClockEvents:
 
     def of(self, sample: DeviceSample) -> Iterator[Event]:
         """Yield a `throttle` event if this sample is the mask and it says something new."""
-        if sample.name != "clock_event_reasons":
+        if sample.name != MASK:
             return
         mask = int(sample.value)
         reasons = tuple(text for bit, text in SLOWED.items() if mask & bit)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 # A number with a decimal point, or a decimal comma as nvidia-smi prints it on some Windows systems;
 # neither tool groups thousands.
@@ -40,6 +41,7 @@ _DCGM_BLANKS = (2.0**31 - 16, 2.0**47, 2.0**63 - 16)
 _BLANK_KINDS = 16  # "not supported", "no permission", … stand just above each blank
 
 
+@lru_cache(maxsize=1 << 16)  # a long file says the same few values again and again
 def in_unit(text: str, unit: str, stated: str) -> float | None:
     """Return a cell's number in one of our units; None for a word, or what cannot be.
 

@@ -29,7 +29,11 @@ class Gpu:
 def gpus_of(rows: Sequence[Row]) -> dict[Key, Gpu]:
     """Gather what all rows together say of each GPU, in the order of the file."""
     gpus: dict[Key, Gpu] = {}
+    seen: set[Identity] = set()
     for row in rows:
+        if row.device in seen and row.device.instance is None:
+            continue
+        seen.add(row.device)
         key = gpu_key(row.device)
         gpu = gpus.setdefault(key, Gpu(replace(row.device, instance=None, process=None)))
         about, more = gpu.about, row.device

@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import lru_cache
 
 from stallscope.profiler.telemetry.moments import wall_ns
 from stallscope.profiler.telemetry.rows import Identity, Row, Telemetry, counted, left_out
@@ -23,7 +23,13 @@ _OWN = re.compile(
     r"(utilization\.(gpu|memory)|memory\.(used|free|total|reserved)|power\.draw(\.\w+)?|"
     r"clocks(\.\w+)+|temperature\.gpu|used_(gpu_)?memory|gpu_uuid|gpu_bus_id|pci\.bus_id)"
 )
+# One of these stands in each: rows are told from headers without a search.
+_OWN_PARTS = (
+    *("utilization.", "memory.", "power.draw", "clocks", "temperature.", "used_", "gpu_uuid"),
+    *("gpu_bus_id", "pci.bus_id"),
+)
 _ALIASES = {"gpu_name": "name", "gpu_uuid": "uuid", "gpu_bus_id": "pci.bus_id", "gpu": "index"}
+_IDENTITY = ("index", "name", "uuid", "pci.bus_id", "mig.mode.current", "pid", "process_name")
 _NOBODY = "The rows do not say which GPU they are of: if it had several, they are mixed here."
 
 
@@ -48,7 +54,8 @@ def delimiter_of(header: str) -> str:
 
 def heading(line: str) -> tuple[tuple[str, str | None], ...] | None:
     """Return the queries of a header with their units, or None if the line is none."""
-    if _OWN.search(line.lower()) is None:
+    lower = line.lower()
+    if not any(part in lower for part in _OWN_PARTS) or _OWN.search(lower) is None:
         return None
     cells = split_cells(line, delimiter_of(line))
     if any("=" in cell or "--" in cell for cell in cells):  # the command itself, not its header
@@ -120,18 +127,28 @@ def _row(cells: Mapping[str, str]) -> Row:
 
 
 def _device(cells: Mapping[str, str]) -> Identity:
-    about: dict[str, Any] = {
-        "index": said(cells.get("index")),
-        "name": said(cells.get("name")),
-        "uuid": said(cells.get("uuid")),
-        "bus_id": said(cells.get("pci.bus_id")),
-        "is_partitioned": cells.get("mig.mode.current") == "Enabled",
-    }
-    pid = said(cells.get("pid"))
-    if pid is not None:
-        about["process"] = f"pid {pid} {cells.get('process_name', '')}".strip()
-        about["name"] = about["name"] if "process_name" in cells else None
-    return Identity(**about)
+    return _identity(*(cells.get(name) for name in _IDENTITY))
+
+
+@lru_cache(maxsize=1024)  # the same few devices in every row
+def _identity(
+    index: str | None,
+    name: str | None,
+    uuid: str | None,
+    bus_id: str | None,
+    mig_mode: str | None,
+    pid: str | None,
+    process: str | None,
+) -> Identity:
+    number, called = said(pid), said(name)
+    return Identity(
+        index=said(index),
+        name=called if number is None or process is not None else None,
+        uuid=said(uuid),
+        bus_id=said(bus_id),
+        process=None if number is None else f"pid {number} {process or ''}".strip(),
+        is_partitioned=mig_mode == "Enabled",
+    )
 
 
 def said(text: str | None) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from stallscope.profiler.nvml import pcie, readings
 from stallscope.profiler.telemetry.cells import in_unit
@@ -71,7 +72,7 @@ class Telemetry:
     is_cut: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Counter:
     """One of our counters: where a format has it, best first, and the unit it has where unsaid."""
 
@@ -86,11 +87,9 @@ def counted(
     """Return the counters that cells hold, and those asked for in vain with what stands there."""
     values: dict[str, float] = {}
     missing: dict[str, str] = {}
-    for counter in counters:
-        for source in counter.sources:
-            text = cells.get(source)
-            if text is None:
-                continue
+    for counter, sources in _present(tuple(cells), counters):
+        for source in sources:
+            text = cells[source]
             value = in_unit(text, UNITS[counter.name], counter.stated)
             if value is not None:
                 values[counter.name] = value
@@ -100,13 +99,22 @@ def counted(
     return values, {name: word for name, word in missing.items() if name not in values}
 
 
+@lru_cache(maxsize=256)  # a file has the same columns in every row
+def _present(
+    names: tuple[str, ...], counters: tuple[Counter, ...]
+) -> tuple[tuple[Counter, tuple[str, ...]], ...]:
+    """Return the counters that have a source among these, with those that are there."""
+    found = ((c, tuple(source for source in c.sources if source in names)) for c in counters)
+    return tuple((counter, sources) for counter, sources in found if sources)
+
+
 def with_total(values: dict[str, float]) -> None:
     """Add the total where its parts are there: used, free and what the driver reserves.
 
     On drivers before 510 what is reserved is counted as used, and no third part is reported.
     """
-    if "memory_total_bytes" not in values and {"memory_used_bytes", "memory_free_bytes"} <= set(
-        values
+    if "memory_total_bytes" not in values and {"memory_used_bytes", "memory_free_bytes"} <= (
+        values.keys()
     ):
         parts = ("memory_used_bytes", "memory_free_bytes", "memory_reserved_bytes")
         values["memory_total_bytes"] = sum(values.get(name, 0.0) for name in parts)

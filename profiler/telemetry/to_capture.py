@@ -8,10 +8,10 @@ from typing import Any
 
 from stallscope.profiler.capture import Capture, DeviceSample, Event, Source
 from stallscope.profiler.known_devices import known_device
-from stallscope.profiler.nvml.clock_events import SLOWED, ClockEvents
+from stallscope.profiler.nvml.clock_events import MASK, SLOWED, ClockEvents
 from stallscope.profiler.spec import DeviceSpec, Subject
 from stallscope.profiler.telemetry.labels import Gpu, Key, gpu_key, gpus_of, label
-from stallscope.profiler.telemetry.rows import UNITS, Row, Telemetry
+from stallscope.profiler.telemetry.rows import UNITS, Identity, Row, Telemetry
 from stallscope.profiler.wall_clock import WallClock
 
 _CUT = "The file breaks off in the middle of a line; what stands before it was read."
@@ -63,14 +63,20 @@ def _samples(rows: Sequence[Row], gpus: Mapping[Key, Gpu]) -> Iterator[DeviceSam
     """
     begin_ns = _begin_ns(rows) or 0
     t_ns = 0
+    labels = _labels(rows, gpus)
     for row in rows:
         t_ns = t_ns if row.t_ns is None else row.t_ns - begin_ns
-        device = label(row.device, gpus)
+        device = labels[row.device]
         gpu = gpus[gpu_key(row.device)]
         is_whole = row.device.instance is None and row.device.process is None
         for name, value in row.values.items():
             if not (is_whole and name in gpu.own):
                 yield DeviceSample(t_ns, device, name, value, UNITS[name])
+
+
+def _labels(rows: Sequence[Row], gpus: Mapping[Key, Gpu]) -> dict[Identity, str]:
+    """Name each device once, in the order of the file."""
+    return {device: label(device, gpus) for device in dict.fromkeys(row.device for row in rows)}
 
 
 def _spec(gpus: Mapping[Key, Gpu], samples: Sequence[DeviceSample]) -> DeviceSpec | None:
@@ -85,10 +91,10 @@ def _spec(gpus: Mapping[Key, Gpu], samples: Sequence[DeviceSample]) -> DeviceSpe
 
 def _facts(rows: Sequence[Row], gpus: Mapping[Key, Gpu]) -> dict[str, dict[str, Any]]:
     facts = {}
-    for row in rows:
-        about = gpus[gpu_key(row.device)].about
-        if row.device.process is None:
-            facts[label(row.device, gpus)] = {
+    for device, name in _labels(rows, gpus).items():
+        about = gpus[gpu_key(device)].about
+        if device.process is None:
+            facts[name] = {
                 "name": about.name,
                 "uuid": about.uuid,
                 "pci_bus_id": about.bus_id,
@@ -99,7 +105,8 @@ def _facts(rows: Sequence[Row], gpus: Mapping[Key, Gpu]) -> dict[str, dict[str, 
 def _throttled(samples: Sequence[DeviceSample]) -> Iterator[Event]:
     followed: dict[str, ClockEvents] = {}
     for sample in samples:
-        yield from followed.setdefault(sample.device, ClockEvents()).of(sample)
+        if sample.name == MASK:
+            yield from followed.setdefault(sample.device, ClockEvents()).of(sample)
 
 
 def _notes(found: Telemetry, samples: Sequence[DeviceSample], *, is_timed: bool) -> Iterator[Event]:
@@ -118,7 +125,7 @@ def _slowed(samples: Sequence[DeviceSample]) -> Iterator[str]:
     """Say in how many samples each GPU slowed its clocks itself, and why."""
     masks: dict[str, list[int]] = {}
     for sample in samples:
-        if sample.name == "clock_event_reasons":
+        if sample.name == MASK:
             masks.setdefault(sample.device, []).append(int(sample.value))
     for device, seen in masks.items():
         slowed = [mask for mask in seen if any(mask & bit for bit in SLOWED)]
