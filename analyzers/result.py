@@ -330,6 +330,36 @@ class Sweep:
 
 
 @dataclass(frozen=True, slots=True)
+class Replica:
+    """One of several servers or engines; means over time, derived from gauges and counters.
+
+    `kv_used` is the highest share of its KV pool seen; `remark` says what sets it apart.
+    """
+
+    replica: str
+    bottleneck: str  # JSON "class"
+    confidence: float
+    load: str
+    sentence: str
+    in_flight: float | None
+    waiting: float | None
+    running: float | None
+    kv_used: float | None
+    output_tokens_per_s: float | None
+    remark: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """What replicas have in common, and what sets some apart."""
+
+    sentence: str
+    common_limit: str | None
+    stragglers: tuple[str, ...]
+    imbalance: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Diagnosis:
     """Everything a report shows."""
 
@@ -355,4 +385,6 @@ class Diagnosis:
     notes: tuple[str, ...]  # capture checks and warnings, each a plain sentence
     kernels: tuple[KernelRow, ...] = ()  # of a trace
     sweep: Sweep | None = None  # of a benchmark at several loads
+    replicas: tuple[Replica, ...] = ()  # the most held first
+    fleet: Fleet | None = None
     series: Series = field(default_factory=Series)

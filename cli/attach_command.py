@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stallscope.errors import StallscopeError
+from stallscope.asked_prometheus import fleet_plan, read_replicas
+from stallscope.errors import StallscopeError, UsageError
+from stallscope.fleet import fleet_diagnosis, with_engines
 from stallscope.judge import judge_capture
 from stallscope.named_specs import model_or_why, named_device, noting
 from stallscope.options import (
@@ -29,14 +30,20 @@ from stallscope.thresholds_file import read_thresholds
 from stallscope.traced import check_command, check_kept, keep_capture
 from stallscope.watched import WatchPlan, watch_server
 
+if TYPE_CHECKING:
+    from stallscope.analyzers.result import Diagnosis
+    from stallscope.profiler.capture import Capture
+
 OUR_STEP_FAILED = 70
 
 
 def attach(
-    url: Annotated[str, typer.Argument(metavar="URL", help="The server, or its metrics page.")],
+    url: Annotated[
+        str | None, typer.Argument(metavar="URL", help="The server, or its metrics page.")
+    ] = None,
     command: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[-- CMD]", help="Watch for as long as this runs."),
+        typer.Argument(metavar="-- CMD", help="Watch for as long as this runs."),
     ] = None,
     duration: Annotated[
         float, typer.Option(min=1, metavar="S", help="Watch for so many seconds.")
@@ -48,6 +55,14 @@ def attach(
         float,
         typer.Option(min=0.1, max=60, metavar="S", help="What a scrape may take."),
     ] = 5.0,
+    prometheus: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Judge what this Prometheus has scraped instead."),
+    ] = None,
+    select: Annotated[
+        str, typer.Option(metavar="{…}", help="Label matchers, such as '{job=\"vllm\"}'.")
+    ] = "{}",
+    since: Annotated[str, typer.Option(metavar="1h", help="How far to look back.")] = "1h",
     bearer_token_file: Annotated[
         Path | None,
         typer.Option(
@@ -87,7 +102,8 @@ def attach(
 
     It is asked for its metrics once a second, and for nothing else. Ctrl-C ends the watch; what was
     seen until then is judged. Behind -- stands a command whose output passes through and whose
-    exit code is this command's.
+    exit code is this command's. With --prometheus nothing is watched: what a Prometheus server has
+    scraped of each replica is judged, and the replicas are ranked.
     """
     destination = check_output(output, format=format, force=force, fail_on=fail_on)
     limits = read_thresholds(thresholds)
@@ -103,26 +119,35 @@ def attach(
     }
     facts = {name: value for name, value in stated.items() if value is not None}
     check_kept(None, capture, destination.path, force=force)
-    if command:
-        check_command(command)
     from stallscope.profiler.attach.access import read_access
     from stallscope.profiler.attach.address import parse_address
 
-    plan = WatchPlan(
+    access = read_access(bearer_token_file, ca, os.environ)
+
+    def judged(seen: Capture) -> Diagnosis:
+        return judge_capture(noting(seen, left_out), thresholds=limits, goal=goal, facts=facts)
+
+    if prometheus is not None:
+        check_alone(url, capture)
+        plan = fleet_plan(prometheus, access, select=select, since=since)
+        deliver(fleet_diagnosis(*read_replicas(plan), judged), destination)
+        return
+    if url is None:
+        raise UsageError("name the server: stallscope attach http://HOST:PORT, or --prometheus URL")
+    watch = WatchPlan(
         address=parse_address(url, path="/metrics"),
-        access=read_access(bearer_token_file, ca, os.environ),
+        access=access,
         duration_s=duration,
         interval_s=interval,
         timeout_s=timeout,
         nvml=nvml,
-        command=tuple(command or ()),
+        command=checked_command(command),
     )
-    judged = partial(judge_capture, thresholds=limits, goal=goal, facts=facts)
-    seen = watch_server(plan, judged)
+    seen = watch_server(watch, judged)
     try:
-        watched = noting(seen.capture(), left_out)
+        watched = seen.capture()
         keep_capture(capture, watched, force=force)
-        deliver(judged(watched), destination)
+        deliver(with_engines(judged(watched), seen.engines(), judged), destination)
     except typer.Exit as verdict:
         raise typer.Exit(seen.code or verdict.exit_code) from None
     except StallscopeError as error:
@@ -131,3 +156,18 @@ def attach(
         note(" ".join(str(error).split()))
         raise typer.Exit(seen.code or OUR_STEP_FAILED) from None
     raise typer.Exit(seen.code)
+
+
+def checked_command(command: list[str] | None) -> tuple[str, ...]:
+    """Return a command that can be started; () for none."""
+    if command:
+        check_command(command)
+    return tuple(command or ())
+
+
+def check_alone(url: str | None, capture: Path | None) -> None:
+    """Refuse what has no meaning beside --prometheus."""
+    if url is not None:
+        raise UsageError(f"--prometheus watches no server: leave out {url.rpartition('@')[2]}")
+    if capture is not None:
+        raise UsageError("--capture keeps what was watched; with --prometheus that server keeps it")

@@ -56,6 +56,15 @@ class Seen:
             raise InputError(f"{shown}: {self.watch.last_reason}; no scrape had an answer")
         return with_end(watched_capture(self.watch, self.gpus, shown), self.code)
 
+    def engines(self) -> dict[str, Capture]:
+        """Return a capture for each engine behind the page."""
+        from stallscope.profiler.metrics_page.by_engine import by_engine
+        from stallscope.profiler.metrics_page.to_capture import capture_of_scrapes
+
+        shown = self.plan.address.shown
+        parts = by_engine(self.watch.scrapes)
+        return {name: capture_of_scrapes(own, shown) for name, own in parts.items()}
+
 
 def watch_server(plan: WatchPlan, judge: Callable[[Capture], Diagnosis]) -> Seen:
     """Watch a server to the end of the plan, and say on stderr how it stands meanwhile.

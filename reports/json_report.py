@@ -13,6 +13,7 @@ from stallscope.analyzers.result import (
     Gain,
     PhaseBudget,
     Remedy,
+    Replica,
     RuleResult,
     Sweep,
     Window,
@@ -56,6 +57,8 @@ def _report(diagnosis: Diagnosis) -> dict[str, object]:
         "remedies": [_remedy(remedy) for remedy in diagnosis.remedies],
         "wont_help": [asdict(fix) for fix in diagnosis.wont_help],
         "not_observable": [asdict(missing) for missing in diagnosis.not_observable],
+        "replicas": [_replica(replica) for replica in diagnosis.replicas],
+        "fleet": asdict(diagnosis.fleet) if diagnosis.fleet else None,
         "windows": [_window(window) for window in diagnosis.windows],
         "sweep": _sweep(diagnosis.sweep) if diagnosis.sweep else None,
         "notes": diagnosis.notes,
@@ -154,6 +157,11 @@ def _sweep(sweep: Sweep) -> dict[str, object]:
     for row in fields["rows"]:
         row["class"] = row.pop("bottleneck")
     return fields
+
+
+def _replica(replica: Replica) -> dict[str, object]:
+    fields = asdict(replica)
+    return {"replica": fields.pop("replica"), "class": fields.pop("bottleneck"), **fields}
 
 
 def _finite(value: object) -> object:

@@ -6,6 +6,7 @@ from stallscope.analyzers.result import Diagnosis
 from stallscope.reports import (
     advice_sections,
     evidence_sections,
+    fleet_sections,
     kernel_sections,
     kv_sections,
     sweep_sections,
@@ -18,6 +19,7 @@ from stallscope.reports.blocks import Section, present
 _ORDER = (
     verdict_sections.verdict,
     sweep_sections.sweep,
+    fleet_sections.replicas,
     verdict_sections.rules,
     advice_sections.chain,
     advice_sections.remedies,

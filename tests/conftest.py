@@ -51,6 +51,12 @@ def nsys() -> str:
 
 
 @pytest.fixture(scope="session")
+def prometheus() -> str:
+    """The real Prometheus server."""
+    return _program("prometheus")
+
+
+@pytest.fixture(scope="session")
 def debian_nvml() -> Path:
     """The folder of Debian's own libnvidia-ml.so.1, on a machine whose driver is not loaded."""
     given = os.environ.get("STALLSCOPE_DEBIAN_NVML")

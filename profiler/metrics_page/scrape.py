@@ -66,12 +66,18 @@ def scrape_lines(
     """Reduce the whole lines of one page."""
     parts = _Parts()
     for line in lines:
-        if may_matter(line):
+        if may_matter(line) or line.startswith(START):
             parts.take(line)
-        elif line.startswith(START):
-            parts.take_start(line)
     when = parts.unix_ns if unix_ns is None else unix_ns
     return Scrape(t_ns, when, parts.values(), parts.facts, parts.starts, is_cut)
+
+
+def scrape_samples(samples: Iterable[Sample], t_ns: int, unix_ns: int) -> Scrape:
+    """Reduce what one server told at one time, of any age: unlike lines it is whole."""
+    parts = _Parts()
+    for sample in samples:
+        parts.take_sample(sample)
+    return Scrape(t_ns, unix_ns, parts.values(), parts.facts, parts.starts)
 
 
 Shards = dict[tuple[str, ...], float]
@@ -89,13 +95,14 @@ class _Parts:
 
     def take(self, line: str) -> None:
         sample = sample_of(line)
-        found = engine_of(sample) if sample is not None else None
-        if sample is not None and found is not None:
-            self._put(sample, *found)
+        if sample is not None:
+            self.take_sample(sample)
 
-    def take_start(self, line: str) -> None:
-        sample = sample_of(line)
-        if sample is not None and sample.name == START:
+    def take_sample(self, sample: Sample) -> None:
+        found = engine_of(sample)
+        if found is not None:
+            self._put(sample, *found)
+        elif sample.name == START:
             self.starts[sample.labels.get("instance", "")] = sample.value
 
     def _put(self, sample: Sample, known: Known, metric: str) -> None:

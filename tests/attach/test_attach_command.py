@@ -65,7 +65,8 @@ def test_a_full_pool_is_told_while_it_is_watched_and_in_the_end(tmp_path: Path) 
     shown = f"http://127.0.0.1:{served.port}/metrics"
     assert report["verdict"]["class"] == "capacity"
     assert report["verdict"]["load"] == "overloaded"
-    assert report["capture"]["sources"] == [{"kind": "metrics page", "path": shown}]
+    (source,) = report["capture"]["sources"]
+    assert (source["kind"], source["path"]) == ("metrics page", shown)
     assert 1 < report["capture"]["duration_s"] < 4
     first, running, last = said.splitlines()
     assert first == f"stallscope: watching {shown} for 2 s; Ctrl-C ends it"
@@ -241,6 +242,10 @@ def test_two_engines_behind_one_port() -> None:
     assert "42 running, 30 waiting, KV 100 %" in said
     assert report["verdict"]["load"] == "overloaded"
     assert report["verdict"]["class"] in ("capacity", "scheduling")
+    first, second = report["replicas"]
+    assert (first["replica"], first["class"], first["running"]) == ("1", "capacity", 40)
+    assert (second["replica"], second["load"], second["waiting"]) == ("0", "served", 0)
+    assert "1 has 30.0 requests waiting while 0 has room" in report["fleet"]["imbalance"]
 
 
 def wrapped(served_url: str, program: str) -> list[str]:
@@ -324,7 +329,7 @@ def test_a_signal_reaches_the_command_and_what_was_seen_is_judged() -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        ("", 2, "Missing argument"),
+        ("", 2, "name the server: stallscope attach http://HOST:PORT, or --prometheus URL"),
         ("ftp://h", 2, "give http:// or https:// and a host"),
         ("http://h --duration 0", 2, "--duration"),
         ("http://h --interval 0", 2, "--interval"),

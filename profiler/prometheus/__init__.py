@@ -1,0 +1,1 @@
+"""Reads what a Prometheus server scraped of a fleet's engines."""
