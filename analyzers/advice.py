@@ -18,7 +18,7 @@ from stallscope.analyzers.whatif.out_of_memory import (
     wont_help_after_refusal,
 )
 from stallscope.analyzers.whatif.remedies import remedies_for, wont_help
-from stallscope.analyzers.whatif.replay import Replay
+from stallscope.analyzers.whatif.replay import Replay, WhatIf
 from stallscope.profiler.evidence import Measure, NotObservable
 
 
@@ -28,9 +28,16 @@ def _deciding_mix(run: Run, verdict: Verdict) -> KernelMix | None:
 
 
 def remedies_of(
-    run: Run, verdict: Verdict, measures: Sequence[Measure], replay: Replay | None
+    run: Run,
+    verdict: Verdict,
+    measures: Sequence[Measure],
+    replay: Replay | None,
+    sampled: WhatIf | None,
 ) -> tuple[Remedy, ...]:
-    """List what helps against what limits the run."""
+    """List what helps against what limits the run.
+
+    `sampled` is what raising the sequence cap would buy where no replay tells.
+    """
     refused = memory_failure(run.capture)
     if refused is not None:
         return remedies_after_refusal(refused_at(refused))
@@ -41,6 +48,7 @@ def remedies_of(
         verdict.bottleneck,
         limit=verdict.limit,
         replay=replay,
+        sampled=sampled,
         costs=run.costs,
         cost=run.cost,
         tokens_per_s=run.throughput.output_tokens_per_s,

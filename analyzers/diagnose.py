@@ -19,6 +19,8 @@ from stallscope.analyzers.judge import Judgement
 from stallscope.analyzers.kernel_table import kernel_table
 from stallscope.analyzers.kv_life import DEFAULT_LENGTHS, allocated_rows, kv_rows, life_stages
 from stallscope.analyzers.load.demand import Demand
+from stallscope.analyzers.load.engine_latency import engine_latencies, latency_note
+from stallscope.analyzers.load.offered import unseen_offer
 from stallscope.analyzers.load.preemption import preempts
 from stallscope.analyzers.load.put_back import put_back
 from stallscope.analyzers.measures import step_measures
@@ -43,6 +45,7 @@ from stallscope.analyzers.step_gaps import gap_notes
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.analyzers.verdict import GOALS, build_verdict, judge_run
 from stallscope.analyzers.whatif.replay import build_replay
+from stallscope.analyzers.whatif.sampled_gain import growth_measures, sampled_gain, untold_gain
 from stallscope.analyzers.windows import judge_windows
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.evidence import Measure
@@ -101,7 +104,11 @@ def diagnose(
     if not is_benchmark_only(capture):  # a client's requests tell no admission
         rate = run.throughput.output_tokens_per_s
         replay = build_replay(capture, run.costs, run.cost, rate)
-    verdict = build_verdict(run, judgement, windows, measures, replay=replay, goal=goal)
+    sampled = sampled_gain(capture, judgement, run.span)
+    verdict = build_verdict(
+        run, judgement, windows, measures, replay=replay, sampled=sampled, goal=goal
+    )
+    told = engine_latencies(capture, run.span)
     return Diagnosis(
         version=version,
         capture=_info(run),
@@ -113,7 +120,7 @@ def diagnose(
             verdict.bottleneck, rules, preempts=preempts(capture), has_budget=run.missing is None
         ),
         rules=rules,
-        latency=client_latencies(capture),
+        latency={**told, **client_latencies(capture)},
         throughput=run.throughput,
         phases=all_steps(phase_budgets(run.costs, run.cost), capture),
         operators=operator_table(run.costs, run.cost),
@@ -121,16 +128,19 @@ def diagnose(
         kv_table=_kv_table(run),
         kv_life=life_stages(capture),
         measures=measures,
-        remedies=_that_rest_on(measures, remedies_of(run, verdict, measures, replay)),
+        remedies=_that_rest_on(measures, remedies_of(run, verdict, measures, replay, sampled)),
         wont_help=wont_help_of(run, verdict, measures),
         not_observable=(
             *run.checked.not_observable,
             *unobserved(capture, run.costs, rules, run.missing),
             *untold(run, verdict),
+            *untold_gain(capture, judgement, run.span),
+            *unseen_offer(capture, judgement.load, judgement.demand, t),
         ),
         windows=windows,
         notes=(
             *run.checked.notes,
+            *latency_note(told, client_latencies(capture)),
             *put_back_note(put_back(capture.engine_samples)),
             *gap_notes(run.costs),
             *sweep_note(capture),
@@ -181,7 +191,8 @@ def _measures(run: Run, judgement: Judgement) -> tuple[Measure, ...]:
         admission=judgement.admission,
         span=run.span,
     )
-    return (*found, *step_measures(run.capture, run.costs, cost=run.cost))
+    grown = growth_measures(run.capture, judgement, run.span)
+    return (*found, *grown, *step_measures(run.capture, run.costs, cost=run.cost))
 
 
 def _rules(run: Run, demand: Demand) -> tuple[RuleResult, ...]:

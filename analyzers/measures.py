@@ -58,6 +58,10 @@ MEASURES: dict[str, tuple[str, str]] = {
     "requests_completed": ("count", "requests that came back to the client"),
     "requests_failed": ("count", "requests that failed, as the client saw it"),
     "decode_share_client": ("fraction", "of the requests' time, after their first token"),
+    "growth_exponent": (
+        "fraction",
+        "ln(tokens/s ratio) over ln(ratio of running requests), at the most",
+    ),
     "preemptions": ("count", "running requests put back into the queue"),
     "preemptions_inferred": (
         "count",

@@ -14,6 +14,7 @@ from stallscope.analyzers.whatif.replay import WhatIf
 from stallscope.analyzers.words import percent
 from stallscope.profiler.evidence import Measure
 
+_TELLING = 1.0  # a bound on a gain that is larger than this says nothing
 _FULL = 0.95  # a KV pool that was ever this full had no room to speak of
 _HELD = {
     "seqs": "Requests queue at the sequence cap",
@@ -77,15 +78,26 @@ def lifted_text(limit: str | None, whatif: WhatIf | None, t: Thresholds) -> str:
         return ""
     gain, action = whatif.gain, _LIFT.get(limit or "", "lifting it")
     change = _change(gain)
-    if change >= t.small_gain:
+    if whatif.is_bound and _most(gain) > _TELLING:
+        return f"; what {action} would buy cannot be told"
+    if whatif.is_bound and _most(gain) >= t.small_gain:
+        return f"; {action} would buy at most {percent(_most(gain))} {gain.unit}"
+    if not whatif.is_bound and change >= t.small_gain:
         after = f", then {whatif.next_limit} binds" if whatif.next_limit else ""
         return f"; {action} would buy {gain_text(gain)}{after}"
-    if max(0.0, change) + gain.error >= t.limit_margin - 1.0:  # it may be no small gain at all
+    unsure = max(0.0, change) + gain.error >= t.limit_margin - 1.0
+    if unsure and not whatif.is_bound:  # it may be no small gain at all
         return f"; what {action} would buy cannot be told"
     why = "the step itself is the limit"
     if whatif.next_limit in _ADMISSION:
         why = f"{whatif.next_limit} binds right behind it"
-    return f", but {action} buys {_little(gain)}: {why}"
+    little = f"at most {percent(_most(gain))}" if whatif.is_bound else _little(gain)
+    return f", but {action} buys {little}: {why}"
+
+
+def _most(gain: Gain) -> float:
+    """Return the largest change that the error leaves open."""
+    return gain.after * (1.0 + gain.error) / gain.before - 1.0
 
 
 def _little(gain: Gain) -> str:

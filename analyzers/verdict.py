@@ -51,11 +51,15 @@ def build_verdict(
     measures: tuple[Measure, ...],
     *,
     replay: Replay | None,
+    sampled: WhatIf | None,
     goal: str | None,
 ) -> Verdict:
-    """Say what limits the run for a goal, by default for throughput."""
+    """Say what limits the run for a goal, by default for throughput.
+
+    `sampled` is what raising the sequence cap would buy where no replay tells.
+    """
     decisions = _by_goal(run, judgement)
-    whatif = _whatif(judgement, replay, run.thresholds)
+    whatif = _whatif(judgement, replay, run.thresholds) or sampled
     sentence = _say(run, judgement, measures, whatif)
     headline = judgement
     if goal is not None and decisions[goal].bottleneck != judgement.bottleneck:

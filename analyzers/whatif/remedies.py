@@ -67,8 +67,10 @@ def _half_kv(replay: Replay | None, t: Thresholds) -> WhatIf | None:
     return try_config(replay, dataclasses.replace(replay.config, num_blocks=blocks), t)
 
 
-def _scheduling(replay: Replay | None, t: Thresholds) -> list[Remedy]:
-    lifted = try_config(replay, lift(replay, "seqs"), t) if replay else None
+def _scheduling(
+    replay: Replay | None, t: Thresholds, sampled: WhatIf | None = None
+) -> list[Remedy]:
+    lifted = try_config(replay, lift(replay, "seqs"), t) if replay else sampled
     value = f" {lift(replay, 'seqs').max_num_seqs}" if replay else ""
     return [
         Remedy(
@@ -131,6 +133,7 @@ def remedies_for(
     *,
     limit: str | None = None,
     replay: Replay | None,
+    sampled: WhatIf | None = None,
     costs: Sequence[StepCost],
     cost: CostModel | None,
     tokens_per_s: float | None,
@@ -139,7 +142,8 @@ def remedies_for(
 ) -> tuple[Remedy, ...]:
     """List what helps against a class, the surest first; a gain only where a model gave it.
 
-    `limit` is what held a queue: some limits of one class call for other things. `found` holds the
+    `limit` is what held a queue: some limits of one class call for other things. `sampled` is what
+    raising the sequence cap would buy where no replay tells. `found` holds the
     run's measures: what a trace saw of the host decides what helps against it.
     """
     queue = queue_remedies(limit or "", replay, t)
@@ -149,7 +153,7 @@ def remedies_for(
     if bottleneck == "capacity":
         listed = _capacity(replay, t)
     elif bottleneck == "scheduling":
-        listed = _scheduling(replay, t)
+        listed = _scheduling(replay, t, sampled)
     elif bottleneck == "bandwidth":
         listed = bandwidth_remedies(costs, cost, tokens_per_s, t.small_gain)
     elif bottleneck == "compute":

@@ -30,10 +30,14 @@ _MAX_STEPS = 20_000  # a simulation longer than this uses the first requests onl
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """The gain from one change and the limit that binds after it."""
+    """The gain from one change and the limit that binds after it.
+
+    Where it is a bound, the gain lies between none and its value with its error.
+    """
 
     gain: Gain
     next_limit: str | None
+    is_bound: bool = False
 
 
 @dataclass(frozen=True, slots=True)
