@@ -36,24 +36,14 @@ _LOADS = {"idle": "nothing is asked for", "underloaded": "little is asked for"}
 
 
 def stretches(windows: Sequence[Window]) -> tuple[Window, ...]:
-    """Join neighbouring windows of the same answer.
+    """Join neighbouring windows of the same answer, from the first of them to the last.
 
-    Brief stretches, and queues under no limit that was seen, go to what is before them.
+    Brief stretches, and queues under no limit that was seen, are left out before.
     """
     found = _joined(windows)
-    if not found:
-        return ()
-    brief_s = _BRIEF * (found[-1].to_s - found[0].from_s)
+    brief_s = _BRIEF * (found[-1].to_s - found[0].from_s) if found else 0.0
     lasting = [w for w in found if w.to_s - w.from_s >= brief_s and _answer(w) != _UNSEEN]
-    if not lasting:
-        return found
-    ends = [w.from_s for w in lasting[1:]] + [found[-1].to_s]
-    starts = [found[0].from_s, *ends]
-    spread = [
-        dataclasses.replace(w, from_s=a, to_s=b)
-        for w, a, b in zip(lasting, starts, ends, strict=False)
-    ]
-    return _joined(spread)
+    return _joined(lasting) if lasting else found
 
 
 def _joined(windows: Sequence[Window]) -> tuple[Window, ...]:

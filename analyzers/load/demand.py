@@ -48,6 +48,7 @@ class Demand:
         return max(held, self.worst_engine_share or 0.0)
 
 
+_SOME = 0.05  # of the requests in flight
 UNKNOWN_DEMAND = Demand(None, None, None, None, False, "derived", "nothing recorded")
 
 
@@ -121,11 +122,14 @@ def _rises(rows: Sequence[Gauge]) -> bool:
 
 
 def _fills(rows: Sequence[Gauge], falls: Sequence[Fall]) -> bool:
-    """Tell whether running requests went back into a queue that mostly stood, and still wait."""
+    """Tell whether running requests went back into a queue that stood most of the time.
+
+    One in twenty of those in flight, or more: that is the pool's limit, however few it leaves over.
+    """
+    total = sum(g.duration_ns for g in rows)
     standing = sum(g.duration_ns for g in rows if g.waiting)
-    grown = rows[-1].waiting - min(g.waiting for g in rows)
-    is_long = 2 * standing >= sum(g.duration_ns for g in rows)
-    return is_long and bool(falls) and grown >= LEAST
+    went = sum(f.requests for f in falls)
+    return 2 * standing >= total and went >= max(LEAST, _SOME * in_system(rows) / total)
 
 
 def _worst_engine(capture: Capture, span: Span) -> float | None:

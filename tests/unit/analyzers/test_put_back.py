@@ -151,3 +151,35 @@ def test_a_wave_that_fills_the_pool_is_a_capacity_problem() -> None:
         ("preemption", "requests queue for KV room"),
     ]
     assert verdict.chain[0].evidence == ("kv_used_peak", "preemptions_inferred")
+
+
+@pytest.mark.parametrize(("went", "load"), [(5, "overloaded"), (4, "served")])
+def test_how_many_of_those_in_flight_must_go_back(went: int, load: str) -> None:
+    """A hundred in flight: one in twenty went back in the second second, and stayed in the queue."""
+    capture = Capture(
+        engine_samples=gauges(
+            1000.0,
+            running=(100,) + (100 - went,) * 20,
+            waiting=(0,) + (went,) * 20,
+            kv_used_fraction=(0.99,) * 21,
+            finished_total=(40,) * 21,
+        )
+    )
+    verdict = diagnose(capture).verdict
+    assert verdict.load == load
+    assert verdict.bottleneck == ("capacity" if load == "overloaded" else "undetermined")
+
+
+def test_a_queue_that_stood_but_briefly_is_none() -> None:
+    """Five of a hundred wait for nine of twenty seconds, and then run again."""
+    running = (100,) + (95,) * 9 + (100,) * 11
+    capture = Capture(
+        engine_samples=gauges(
+            1000.0,
+            running=running,
+            waiting=tuple(100 - r for r in running),
+            kv_used_fraction=(0.99,) * 21,
+            finished_total=(40,) * 21,
+        )
+    )
+    assert diagnose(capture).verdict.load == "served"

@@ -107,7 +107,7 @@ def test_a_queue_under_no_limit_that_was_seen_tells_nothing() -> None:
     assert changes_text([window(0, 5, "kv"), blind, window(10, 15, "kv")]) is None
     told = changes_text([window(0, 5, "kv"), blind, window(10, 15, "seqs")])
     assert told is not None
-    assert "is full (0 to 10 s), then the sequence cap" in told
+    assert "is full (0 to 5 s), then the sequence cap holds the queue (10 to 15 s)" in told
     assert changes_text([blind, blind]) is None
 
 
