@@ -20,9 +20,11 @@ from stallscope.analyzers.kernel_table import kernel_table
 from stallscope.analyzers.kv_life import DEFAULT_LENGTHS, allocated_rows, kv_rows, life_stages
 from stallscope.analyzers.load.demand import Demand
 from stallscope.analyzers.load.engine_latency import engine_latencies, latency_note
+from stallscope.analyzers.load.estimated_work import work_measures_of_samples
 from stallscope.analyzers.load.offered import unseen_offer
 from stallscope.analyzers.load.preemption import preempts
 from stallscope.analyzers.load.put_back import put_back
+from stallscope.analyzers.load.sampled_work import mean_step_note
 from stallscope.analyzers.measures import step_measures
 from stallscope.analyzers.observe import rule_evidence
 from stallscope.analyzers.padding import padding_note
@@ -122,7 +124,7 @@ def diagnose(
         rules=rules,
         latency={**told, **client_latencies(capture)},
         throughput=run.throughput,
-        phases=all_steps(phase_budgets(run.costs, run.cost), capture),
+        phases=all_steps(phase_budgets(run.costs, run.cost), capture) or judgement.budgets,
         operators=operator_table(run.costs, run.cost),
         kernels=kernel_table(capture),
         kv_table=_kv_table(run),
@@ -145,6 +147,7 @@ def diagnose(
             *gap_notes(run.costs),
             *sweep_note(capture),
             *step_notes(capture, run.costs),
+            *mean_step_note(capture, run.cost, run.span),
             *padding_note(run.costs, run.cost),
         ),
         series=build_series(run.costs, run.cost),
@@ -191,7 +194,10 @@ def _measures(run: Run, judgement: Judgement) -> tuple[Measure, ...]:
         admission=judgement.admission,
         span=run.span,
     )
-    grown = growth_measures(run.capture, judgement, run.span)
+    grown = (
+        *growth_measures(run.capture, judgement, run.span),
+        *work_measures_of_samples(run.capture, run.cost, run.span),
+    )
     return (*found, *grown, *step_measures(run.capture, run.costs, cost=run.cost))
 
 

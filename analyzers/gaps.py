@@ -107,6 +107,14 @@ def unobserved(
                 _TRACE,
             )
         )
+    if missing is None and not costs and capture.engine_samples:
+        found.append(
+            NotObservable(
+                "launch gaps and host time inside a step",
+                "samples tell of a step no more than its length; they stay in unexplained",
+                _TRACE,
+            )
+        )
     if missing is None:
         found += _moves(capture, costs)
     if costs and not is_traced and all(c.step.host_ns is None for c in costs):

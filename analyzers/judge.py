@@ -18,8 +18,10 @@ from stallscope.analyzers.load.demand import (
     is_client_limited,
     observe_demand,
 )
+from stallscope.analyzers.load.estimated_work import decide_by_estimates
 from stallscope.analyzers.load.preemption import Preemption, observe_preemption
 from stallscope.analyzers.load.queue_limits import LIMIT_CLASS, LIMIT_HELD, Admission
+from stallscope.analyzers.load.sampled_work import sampled_budgets
 from stallscope.analyzers.load.span import Span
 from stallscope.analyzers.load.weights_read import decide_by_weights
 from stallscope.analyzers.result import PhaseBudget
@@ -165,7 +167,8 @@ def judge(
 ) -> Judgement:
     """Judge a span from the steps that lie in it; `missing` says why there is no cost model."""
     demand = benchmark_demand(capture) or observe_demand(capture, span)
-    load, budgets = classify_load(demand, t), phase_budgets(costs, cost)
+    load = classify_load(demand, t)
+    budgets = phase_budgets(costs, cost) or sampled_budgets(capture, cost, span)
     late = late_sender(capture)
     if late is not None:
         return Judgement(load, late, demand, None, budgets)
@@ -187,13 +190,19 @@ def judge(
         if budget is not None and budget.budget:  # else the counters decided already
             decision = with_counters(decision, capture, t)
             decision = with_prompts(decision, capture, cost, t)
-        elif decision.bottleneck == "undetermined":
-            decision = decide_by_weights(capture, cost, span, t) or decision
+        if decision.bottleneck == "undetermined" and not costs:
+            decision = _by_samples(capture, cost, span, t) or decision
     lost = observe_preemption(capture, costs, cost, span)
     if lost is None or lost.cost < t.queue_wait_share or decision.limit == "kv":
         return Judgement(load, decision, demand, admission, budgets)
     decision = preemption_decision(lost, decision, t)
     return Judgement(load, decision, demand, admission, budgets, lost)
+
+
+def _by_samples(
+    capture: Capture, cost: CostModel | None, span: Span, t: Thresholds
+) -> Decision | None:
+    return decide_by_weights(capture, cost, span, t) or decide_by_estimates(capture, span, t)
 
 
 def _admission(capture: Capture, cost: CostModel | None, span: Span) -> Admission | None:

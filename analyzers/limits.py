@@ -11,8 +11,8 @@ from stallscope.analyzers.judge import Judgement, step_decision
 from stallscope.analyzers.load.device_demand import is_telemetry_only
 from stallscope.analyzers.load.preemption import preempts
 from stallscope.analyzers.phase_counters import seen_in
-from stallscope.analyzers.result import Limits
-from stallscope.analyzers.step.budget import StepCost, phase_budget
+from stallscope.analyzers.result import Limits, PhaseBudget
+from stallscope.analyzers.step.budget import StepCost, overall, phase_budget
 from stallscope.analyzers.step.indicators import CANDIDATES
 from stallscope.analyzers.step.limit import QUALITY, Decision
 from stallscope.analyzers.thresholds import Thresholds
@@ -28,13 +28,14 @@ def _of_phases(
     missing: str,
     t: Thresholds,
     phases: tuple[str, ...],
+    mean: PhaseBudget | None,
 ) -> Decision:
     chosen = of_phases(costs, *phases)
     if costs and not chosen:
         reason = f"no {' or '.join(phases)} step was recorded"
         quality = QUALITY["estimated"]
         return Decision("undetermined", 0.0, 0.0, None, 1.0, quality, reason, CANDIDATES)
-    budget = None
+    budget = mean
     if chosen:
         budget = phase_budget("all", chosen, cost, sum(c.time_s for c in chosen))
     if budget is None or not budget.budget:
@@ -70,19 +71,21 @@ def decisions_by_goal(
 
     Throughput: the verdict itself. TTFT: the admission limit while requests queue, else the steps
     that prefill. TPOT: the steps that decode, whatever the queue, unless running requests are
-    preempted for KV room. Of a GPU that idles no phase is known.
+    preempted for KV room. Of a GPU that idles no phase is known, and of a server that was only
+    sampled the mean step stands for both.
     """
     if judgement.bottleneck == "none" and is_telemetry_only(capture):
         return dict.fromkeys(("ttft", "tpot", "throughput"), judgement.decision)
     queues = judgement.admission is not None or (
         judgement.load == "overloaded" and judgement.bottleneck == "undetermined"
     )
+    mean = overall(judgement.budgets) if not costs else None
     ttft = (
         judgement.decision
         if queues
-        else _of_phases(capture, costs, cost, missing, t, ("prefill", "mixed"))
+        else _of_phases(capture, costs, cost, missing, t, ("prefill", "mixed"), mean)
     )
-    tpot = _of_phases(capture, costs, cost, missing, t, ("decode", "mixed"))
+    tpot = _of_phases(capture, costs, cost, missing, t, ("decode", "mixed"), mean)
     if judgement.bottleneck == "capacity" and preempts(capture):
         tpot = judgement.decision
     return {"ttft": ttft, "tpot": tpot, "throughput": judgement.decision}

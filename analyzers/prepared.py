@@ -11,6 +11,7 @@ from stallscope.analyzers.checks import Checked, check
 from stallscope.analyzers.cost.calibration import NoCostModel, build_cost_model
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.load.device_demand import is_telemetry_only, sampled_span
+from stallscope.analyzers.load.sampled_work import sampled_costs
 from stallscope.analyzers.load.span import Span, run_span
 from stallscope.analyzers.ranks import engine_steps
 from stallscope.analyzers.result import Throughput
@@ -45,6 +46,17 @@ _OF_TELEMETRY = NoCostModel(
 )
 
 
+_OF_SAMPLES = NoCostModel(
+    "the samples do not tell what a step holds: tokens in and out, and how large the KV pool is",
+    "scrape the engine's own /metrics, or trace a few steps with nsys",
+)
+
+
+def _has_mean_step(capture: Capture, cost: CostModel) -> bool:
+    span = run_span(capture)
+    return span is not None and bool(sampled_costs(capture, cost, span))
+
+
 def prepare(capture: Capture, thresholds: Thresholds) -> Run:
     """Work out what every later step needs."""
     model = build_cost_model(capture)
@@ -58,8 +70,12 @@ def prepare(capture: Capture, thresholds: Thresholds) -> Run:
         )
     if is_telemetry_only(capture):
         missing = _OF_TELEMETRY
-    elif cost is not None and not costs and missing is None:
-        missing = NoCostModel("no step was recorded", "record steps, or trace a few with nsys")
+    elif cost is not None and not costs and missing is None and not _has_mean_step(capture, cost):
+        missing = (
+            _OF_SAMPLES
+            if capture.engine_samples
+            else NoCostModel("no step was recorded", "record steps, or trace a few with nsys")
+        )
     elif cost is not None and any(c.floor is None for c in costs):
         reason = "steps do not say how much context they read"
         missing = NoCostModel(reason, "record context_tokens")

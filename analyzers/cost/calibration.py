@@ -52,7 +52,8 @@ def working_set_bandwidth(capture: Capture) -> float | None:
     return max(values) if values else None
 
 
-def _peak(subject: Subject) -> float | None:
+def peak_flops(subject: Subject) -> float | None:
+    """Return the dense FLOP/s that a device reaches at the weights' dtype; None where unknown."""
     if subject.device is None or subject.dtype is None:
         return None
     for dtype in _COMPUTES_IN.get(subject.dtype, (subject.dtype,)):
@@ -74,7 +75,7 @@ def build_cost_model(capture: Capture) -> CostModel | NoCostModel:
         return NoCostModel("the device is not known", "add --gpu NAME")
     if subject.dtype is None:
         return NoCostModel("the weights' dtype is not known", "add --dtype")
-    peak = _peak(subject)
+    peak = peak_flops(subject)
     if peak is None:
         reason = f"{subject.device.name} has no known peak for {subject.dtype}"
         return NoCostModel(reason, "give the device's figures with --gpu-file")

@@ -155,7 +155,7 @@ def test_a_wave_that_fills_the_pool_is_a_capacity_problem() -> None:
 
 @pytest.mark.parametrize(("went", "load"), [(5, "overloaded"), (4, "served")])
 def test_how_many_of_those_in_flight_must_go_back(went: int, load: str) -> None:
-    """A hundred in flight: one in twenty went back in the second second, and stayed in the queue."""
+    """A hundred in flight: one in twenty went back at once, and stayed in the queue."""
     capture = Capture(
         engine_samples=gauges(
             1000.0,
