@@ -10,6 +10,7 @@ from itertools import pairwise
 from stallscope.profiler.metrics_page.scrape import Scrape
 
 _S = 1_000_000_000
+_LAST_NS = 200 * 365 * 86_400 * _S  # nothing runs as long, and it fits 64 bits
 
 
 def placed(scrapes: Iterable[Scrape]) -> tuple[bool, list[Scrape]]:
@@ -44,6 +45,6 @@ def _rising(told: Sequence[int]) -> list[int]:
     usual = round(statistics.median([s for s in steps if s > 0] or [_S]))
     now, placed_at = 0, [0] if told else []
     for step in steps:
-        now += step if step >= 0 else usual
+        now = min(_LAST_NS, now + (step if step >= 0 else usual))
         placed_at.append(now)
     return placed_at

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from stallscope.profiler.metrics_page.scrape import Identity, Scrape
 from stallscope.profiler.metrics_page.vllm import VLLM
 
+_LAST_S = 7e9  # in the year 2191
 _UNIX = ("timestamp_sec", "timestamp", "unix_time", "time")
 _RELATIVE = ("relative_time_sec", "elapsed_sec", "elapsed_s")
 _GAUGES = {"running", "waiting"}  # without them a table tells nothing of the load
@@ -83,7 +84,7 @@ def read_rows(header: str, lines: Iterable[str]) -> Rows:
 def _scrape(
     cells: Sequence[str], names: Sequence[str], columns: Mapping[int, Column]
 ) -> Scrape | None:
-    unix_s, relative_s = _first(cells, names, _UNIX), _first(cells, names, _RELATIVE)
+    unix_s, relative_s = _seconds(cells, names, _UNIX), _seconds(cells, names, _RELATIVE)
     if unix_s is None and relative_s is None:
         return None
     values: dict[str, float] = {}
@@ -95,6 +96,12 @@ def _scrape(
     told = {_VLLM: {k: v for k, v in values.items() if not k.startswith("_")}} if values else {}
     unix_ns = None if unix_s is None else round(unix_s * 1e6) * 1000  # as fine as a float is
     return Scrape(round((relative_s or 0.0) * _S), unix_ns, told, {})
+
+
+def _seconds(cells: Sequence[str], names: Sequence[str], wanted: Sequence[str]) -> float | None:
+    """Return a time; None for what is none of our days."""
+    seconds = _first(cells, names, wanted)
+    return seconds if seconds is not None and abs(seconds) < _LAST_S else None
 
 
 def _first(cells: Sequence[str], names: Sequence[str], wanted: Sequence[str]) -> float | None:

@@ -26,6 +26,8 @@ _STAMPS = (
 )
 _UNIX = re.compile(r"\btimestamp=(\d{9,10})\b")  # llama.cpp's server until 2024
 _WHERE = 400  # a stamp stands at the head of a line, behind the names of processes at most
+_YEARS = range(1970, 2200)
+_LAST_S = 200 * 365 * _DAY  # nothing runs as long, and its nanoseconds fit 64 bits
 _NO_YEAR = 2001  # of stamps that state none; a leap day moves them to 2000
 
 
@@ -62,7 +64,9 @@ def _seconds(found: re.Match[str]) -> int | None:
 
 @lru_cache(maxsize=64)
 def _days(year: int, month: int, day: int) -> int | None:
-    """Count days since 1970; None where the calendar has no such day."""
+    """Count days since 1970; None where the calendar has no such day, or it is far from ours."""
+    if year not in _YEARS:
+        return None
     try:
         return date(year, month, day).toordinal() - _EPOCH
     except ValueError:
@@ -96,7 +100,7 @@ class LogClock:
         if now < self._reached - _SET_BACK_S:
             self._shift += self._reached - now
             now, self._was_set_back = self._reached, True
-        self._reached = max(self._reached, now)
+        self._reached = max(self._reached, min(now, _LAST_S))
         return self._reached * _S
 
     def wall(self) -> WallClock | None:

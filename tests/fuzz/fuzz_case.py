@@ -18,7 +18,7 @@ from stallscope.errors import CaptureError, InputError
 from stallscope.judge import judge_capture
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.file_kinds import input_kind
-from stallscope.reports import json_report, terminal
+from stallscope.reports import json_report, markdown
 
 READ, REFUSED = "read", "refused"
 
@@ -45,7 +45,7 @@ def outcome(parser: str, path: Path) -> str:
             assert all(k.busy_ns >= 0 and k.launches > 0 for k in capture.kernels), "an odd kernel"
         diagnosis = judge_capture(capture, thresholds=Thresholds(), goal=None)
         json.loads(json_report.render(diagnosis), parse_constant=_refuse)
-        assert terminal.render(diagnosis)
+        assert markdown.render(diagnosis, {})
     except (InputError, CaptureError) as error:
         is_line = str(error) and str(error).isprintable()
         return REFUSED if is_line else f"a message that is no line: {str(error)[:200]!r}"

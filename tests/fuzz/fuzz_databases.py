@@ -52,6 +52,7 @@ def damaged_database(content: bytes, rng: random.Random) -> bytes:
         path = Path(folder) / "database"
         path.write_bytes(content)
         with closing(sqlite3.connect(path)) as db:
+            db.execute("PRAGMA synchronous=OFF")
             for _ in range(rng.randint(1, 4)):
                 names = [name for name, _ in _tables(db)]
                 if names:

@@ -10,12 +10,14 @@ from fuzz_databases import damaged_database
 from fuzz_parser import Parser
 
 from stallscope.errors import InputError
+from stallscope.profiler.benchmark.reader import read_benchmarks
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.capture_file import read_capture
 from stallscope.profiler.file_kinds import InputKind
+from stallscope.profiler.metrics_page.reader import read_metrics
 from stallscope.profiler.ncu.reader import read_ncu_csv
 from stallscope.profiler.nsys.stats_csv import read_nsys_stats
-from stallscope.profiler.reading import read_trace
+from stallscope.profiler.reading import read_inputs, read_trace
 from stallscope.profiler.server_log.reader import read_server_log
 from stallscope.profiler.telemetry.reader import read_telemetry
 from stallscope.profiler.trace.reduce import reduce_trace
@@ -32,6 +34,14 @@ def _trace(kind: InputKind) -> Callable[[Path], Capture]:
     return read
 
 
+def _joined(path: Path) -> Capture:
+    """Join a log with what nvidia-smi wrote meanwhile."""
+    gpu = path.with_name("gpu.csv")
+    if not gpu.exists():
+        gpu.write_bytes(seeds.gpu_of_a_load())
+    return read_inputs([path, gpu])
+
+
 PARSERS: Mapping[str, Parser] = {
     "capture": Parser(read_capture, seeds.captures, damaged_database),
     "nsys": Parser(_trace(InputKind.NSYS_SQLITE), seeds.nsys_exports, damaged_database),
@@ -40,4 +50,7 @@ PARSERS: Mapping[str, Parser] = {
     "ncu": Parser(read_ncu_csv, seeds.ncu_pages),
     "telemetry": Parser(read_telemetry, seeds.telemetry),
     "server-log": Parser(read_server_log, seeds.server_logs),
+    "metrics": Parser(read_metrics, seeds.metrics_pages),
+    "benchmark": Parser(lambda path: read_benchmarks([path]), seeds.benchmarks),
+    "joined": Parser(_joined, seeds.logs_of_a_load),
 }

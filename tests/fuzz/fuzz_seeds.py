@@ -14,7 +14,10 @@ from fuzz_databases import small
 
 ROOT = Path(__file__).resolve().parents[2]
 CORPUS = Path(os.environ.get("STALLSCOPE_CORPUS", ROOT.parent / "shared" / "corpus"))
-_FOLDERS = ("", "server_log", "telemetry", "ncu", "nsys", "trace", "../analyzers")
+_FOLDERS = (
+    *("", "server_log", "telemetry", "ncu", "nsys", "trace", "joining", "metrics_page"),
+    "../analyzers",
+)
 sys.path += [str(ROOT / "tests" / "unit" / "profiler" / folder) for folder in _FOLDERS]
 _MOST_BYTES = 4 << 20  # of a file: places of damage are found in its first part as well
 # What of an nsys export is read; a copy of more would not fit.
@@ -116,3 +119,48 @@ def server_logs() -> list[bytes]:
         failed.FLAGS + failed.LOAD + failed.LOADED + failed.OOM,
     )
     return [text.encode() for text in texts] + corpus("logs/*.log", "logs/*/*.log")
+
+
+def metrics_pages() -> list[bytes]:
+    """Pages of each engine, series of them, and a table of scrapes."""
+    import test_other_pages as other
+    import test_vllm_page as vllm
+    import test_wide_csv as wide
+    from metrics_pages import page, series
+
+    now = page("vllm:", vllm.NOW, vllm.LABELS)
+    later = page("vllm:", {name: value * 2 for name, value in vllm.NOW.items()}, vllm.LABELS)
+    texts = (
+        *(now, series(now, later, now), wide.HEADER + wide.ROWS),
+        *(page("sglang:", other.SGLANG_OLD), page("llamacpp:", other.LLAMA)),
+    )
+    found = corpus("prom/*", "prom_series/*", "prom_ts/*server_metrics.csv")
+    return [text.encode() for text in texts] + found
+
+
+def benchmarks() -> list[bytes]:
+    """A result with an array of every request, rows of a sweep, and those of the corpus."""
+    row = {
+        **{"backend": "vllm", "num_prompts": 3, "completed": 3, "duration": 2.0},
+        **{"max_concurrency": 4, "request_rate": "inf", "total_input_tokens": 300},
+        **{"total_output_tokens": 12, "request_throughput": 1.5, "output_throughput": 6.0},
+        **{"mean_ttft_ms": 20.0, "median_ttft_ms": 19.0, "p99_ttft_ms": 30.0, "mean_tpot_ms": 5.0},
+        **{"input_lens": [100] * 3, "output_lens": [4] * 3, "ttfts": [0.02, 0.019, 0.03]},
+        **{"itls": [[0.005] * 3] * 3, "start_times": [1.0, 1.5, 2.0]},
+    }
+    sweep = "".join(json.dumps({**row, "max_concurrency": 2**i}) + "\n" for i in range(4))
+    return [json.dumps(row, indent=1).encode(), sweep.encode(), *corpus("bench/*")]
+
+
+def logs_of_a_load() -> list[bytes]:
+    """Logs of one load, on several clocks."""
+    from scripted_load import LOAD, server_log
+
+    return [server_log(LOAD, ahead_s=ahead_s).encode() for ahead_s in (0, 3600, -1.5)]
+
+
+def gpu_of_a_load() -> bytes:
+    """What nvidia-smi wrote under that load."""
+    from scripted_load import LOAD, gpu_csv
+
+    return gpu_csv(LOAD).encode()

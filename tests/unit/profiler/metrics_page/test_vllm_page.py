@@ -267,6 +267,13 @@ def test_pages_glued_together_without_a_time(tmp_path: Path) -> None:
     assert capture.meta["clock"] is None
 
 
+def test_times_far_apart_end_after_two_centuries(tmp_path: Path) -> None:
+    one = page("vllm:", NOW, LABELS)
+    far = (100_000_000_000, 9_999_999_999_999) * 2
+    capture = read(tmp_path, "".join(f"# scrape_unix_ms {ms}\n{one}" for ms in far))
+    assert max(s.t_ns for s in capture.engine_samples) == 200 * 365 * 86_400 * 10**9
+
+
 def test_the_cap_shows_where_running_never_passes_a_default() -> None:
     queue = {**NOW, "num_requests_running": 128.0, "num_requests_waiting": 40.0}
     capture = scraped(page("vllm:", queue, LABELS), page("vllm:", queue, LABELS))

@@ -56,6 +56,13 @@ def test_days_that_are_none_are_no_stamps() -> None:
     assert stamp_of("INFO 02-29 10:00:00 a") == stamp_of("INFO 03-01 10:00:00 a")
 
 
+def test_years_far_from_ours_are_no_stamps_and_no_time_is_longer_than_two_centuries() -> None:
+    assert stamp_of("[9999-01-01 00:00:00 TP0] a") is None
+    assert stamp_of("[1969-01-01 00:00:00 TP0] a") is None
+    back_and_forth = ["[1970-01-01 00:00:00] a", "[2199-01-01 00:00:00] b"] * 3
+    assert seconds(*back_and_forth)[-1] == 200 * 365 * 86_400
+
+
 def test_lines_of_one_second_are_spread_over_it() -> None:
     assert spread([0, 0, 3 * S]) == [0, S // 2, 3 * S]
     # A first second that is cut keeps the pace of the next, at its end; a last one at its start.
