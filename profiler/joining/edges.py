@@ -97,6 +97,28 @@ def _after(moment: Between | None, t_ns: int) -> int:
     return 0 if moment is None else moment.middle_ns - t_ns
 
 
+def exact(spans: Iterable[tuple[int, int]], slack_ns: int) -> Iterator[Stretch]:
+    """Yield the stretches that spans of known times make up, give or take `slack_ns`."""
+    moments = (
+        Stretch(Between(a - slack_ns, a + slack_ns), Between(b - slack_ns, b + slack_ns))
+        for a, b in _union(spans)
+    )
+    return merged(moments, 1)
+
+
+def _union(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    held: tuple[int, int] | None = None
+    for start, end in sorted(spans):
+        if held is None or start > held[1]:
+            if held is not None:
+                yield held
+            held = start, end
+        else:
+            held = held[0], max(held[1], end)
+    if held is not None:
+        yield held
+
+
 def begins(stretches: Sequence[Stretch]) -> Edges:
     """Return the moments at which they begin."""
     return _edges(s.begin for s in stretches)

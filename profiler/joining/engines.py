@@ -18,6 +18,11 @@ class Engines:
     samples: tuple[EngineSample, ...]
     sentences: tuple[str, ...]
 
+    @property
+    def names(self) -> frozenset[str]:
+        """What is told of the engines."""
+        return frozenset(sample.name for sample in self.samples)
+
 
 def joined_engines(parts: Sequence[Part]) -> Engines:
     """Join the engine samples of sources that stand on one clock, the best source first.

@@ -31,7 +31,7 @@ def of_requests(requests: Iterable[Request]) -> Flight:
         if request.end_ns is not None:
             changes[request.arrival_ns] = changes.get(request.arrival_ns, 0) + 1
             changes[request.end_ns] = changes.get(request.end_ns, 0) - 1
-    found, flight = [], 0
+    found, flight = [(t_ns, 0.0) for t_ns in sorted(changes)[:1]], 0
     for t_ns, change in sorted(changes.items()):
         flight += change
         found.append((t_ns, float(flight)))

@@ -11,13 +11,16 @@ from typing import Any, NamedTuple
 from stallscope.errors import InputError
 from stallscope.profiler.capture import Capture, Event, Source
 from stallscope.profiler.file_kinds import InputKind
+from stallscope.profiler.joining.answered import is_answered
 from stallscope.profiler.joining.devices import joined_devices
-from stallscope.profiler.joining.engines import joined_engines
+from stallscope.profiler.joining.engines import Engines, joined_engines
 from stallscope.profiler.joining.parts import ORDER, Part
 from stallscope.profiler.joining.placing import Placement, place
 from stallscope.profiler.joining.shifted import shifted
 from stallscope.profiler.joining.subjects import contradictions, joined_subject
-from stallscope.profiler.joining.work import span_of, work_of
+from stallscope.profiler.joining.window import run_span, within_benchmark
+from stallscope.profiler.joining.work import work_of
+from stallscope.profiler.spec import Subject
 from stallscope.profiler.wall_clock import wall_clock
 
 _S = 1_000_000_000
@@ -40,21 +43,23 @@ def join(given: Sequence[Given]) -> Capture:
     parts = sorted(map(_part, given), key=lambda p: (ORDER.index(p.kind), p.name))
     first, *others = parts
     placements = [place(first, other) for other in others]
-    placed = [first, *map(_on_clock, others, placements)]
+    moved = [first, *map(_on_clock, others, placements)]
+    placed, cut = within_benchmark(moved)
     engines = joined_engines(placed)
-    devices = joined_devices(placed, _run_span(placed))
+    devices = joined_devices(placed, run_span(placed))
     sentences = [p.sentence for p in placements]
-    sentences += [*contradictions(placed), *engines.sentences, *devices.sentences]
+    sentences += [*cut, *contradictions(placed), *engines.sentences, *devices.sentences]
+    subject = joined_subject(placed)
     steps = next((p.capture.steps for p in placed if p.capture.steps), ())
     requests = next((p.capture for p in placed if p.capture.requests), Capture())
     return Capture(
-        subject=joined_subject(placed),
+        subject=subject,
         steps=steps,
         requests=requests.requests,
         tokens=requests.tokens,
         device_samples=devices.samples,
         engine_samples=engines.samples,
-        events=_events(placed, sentences),
+        events=_events(placed, sentences, engines, subject),
         kernels=tuple(k for p in placed for k in p.capture.kernels),
         sources=_sources(placed, placements),
         meta=_meta(placed) | {"devices": devices.facts, "joined": _joined(others, placements)},
@@ -79,18 +84,20 @@ def _part(given: Given) -> Part:
 
 
 def _on_clock(part: Part, placement: Placement) -> Part:
-    return replace(part, capture=shifted(part.capture, placement.offset_ns))
+    first_ns, last_ns = (t + placement.offset_ns for t in part.work.span_ns)
+    return replace(
+        part,
+        capture=shifted(part.capture, placement.offset_ns),
+        work=replace(part.work, span_ns=(first_ns, last_ns)),
+    )
 
 
-def _run_span(parts: Sequence[Part]) -> tuple[int, int] | None:
-    """Return the span of all that tells of requests and steps; None where only devices do."""
-    runs = [replace(p.capture, device_samples=()) for p in parts]
-    spans = [span for span in map(span_of, runs) if span is not None]
-    return (min(a for a, _ in spans), max(b for _, b in spans)) if spans else None
-
-
-def _events(parts: Sequence[Part], sentences: Sequence[str]) -> tuple[Event, ...]:
-    found = sorted((e for p in parts for e in p.capture.events), key=attrgetter("t_ns"))
+def _events(
+    parts: Sequence[Part], sentences: Sequence[str], engines: Engines, subject: Subject
+) -> tuple[Event, ...]:
+    told = (e for p in parts for e in p.capture.events)
+    found = [e for e in told if not is_answered(e, engines.names, subject)]
+    found.sort(key=attrgetter("t_ns"))
     first_ns = found[0].t_ns if found else 0
     said = (Event(first_ns, "check", None, {"sentence": sentence}) for sentence in sentences)
     return (*said, *found)

@@ -22,6 +22,7 @@ ORDER = (
     InputKind.CAPTURE,
     InputKind.METRICS,
     InputKind.SERVER_LOG,
+    InputKind.BENCHMARK,
     InputKind.NSYS_SQLITE,
     InputKind.NSYS_REPORT,
     InputKind.KINETO,
@@ -36,7 +37,7 @@ def short_names(paths: Sequence[Path]) -> list[str]:
 
 
 def check_joinable(paths: Sequence[Path], kinds: Sequence[InputKind]) -> None:
-    """Raise InputError for a file that is given twice, or that has no clock at all."""
+    """Raise InputError for a file given twice, one without a clock, and a second benchmark."""
     for path, kind in zip(paths, kinds, strict=True):
         if kind not in ORDER:
             raise InputError(
@@ -45,6 +46,12 @@ def check_joinable(paths: Sequence[Path], kinds: Sequence[InputKind]) -> None:
             )
         if sum(path.resolve() == other.resolve() for other in paths) > 1:
             raise InputError(f"{path}: is given twice; name it once")
+    results = [path for path, kind in zip(paths, kinds, strict=True) if kind is InputKind.BENCHMARK]
+    if len(results) > 1:
+        raise InputError(
+            f"{results[1]}: is a second benchmark; beside other files give the results of one load "
+            "at a time, or all results alone as a sweep"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ _SAID = {
     "engine": "engine",
     "dtype": "dtype",
     "kv_dtype": "KV dtype",
-    "max_num_seqs": "max_num_seqs",
     "max_num_batched_tokens": "max_num_batched_tokens",
     "block_size": "block size",
     "kv_budget_bytes": "KV bytes",
@@ -35,15 +34,31 @@ def joined_subject(parts: Sequence[Part]) -> Subject:
             if getattr(joined, field.name) is None
         }
         joined = replace(joined, **missing)
+    cap = next((c for part in parts if (c := _stated_cap(part)) is not None), joined.max_num_seqs)
     most = max(part.capture.subject.num_devices for part in parts)
     isolated = any(part.capture.subject.isolated_phases for part in parts)
-    return replace(joined, num_devices=most, isolated_phases=isolated)
+    return replace(joined, max_num_seqs=cap, num_devices=most, isolated_phases=isolated)
+
+
+def _stated_cap(part: Part) -> int | None:
+    """Return the cap on running requests that a source states; one that was only seen is lower."""
+    facts = _facts(part)
+    if facts is None:
+        return part.capture.subject.max_num_seqs
+    return part.capture.subject.max_num_seqs if facts.get("max_num_seqs") else None
+
+
+def _facts(part: Part) -> Mapping[str, Any] | None:
+    """Return what pages and logs state, None of other sources."""
+    told = (part.capture.meta.get(kind) for kind in ("metrics_page", "server_log"))
+    return next((facts for facts in told if isinstance(facts, Mapping)), None)
 
 
 def contradictions(parts: Sequence[Part]) -> Iterator[str]:
     """Say which facts differ between sources; the first one's is taken."""
     for name, words in _SAID.items():
         yield from _differing(words, [(p, getattr(p.capture.subject, name)) for p in parts])
+    yield from _differing("max_num_seqs", [(p, _stated_cap(p)) for p in parts])
     yield from _differing("device", [(p, _name(p.capture.subject.device)) for p in parts])
     yield from _models(parts)
     yield from _gpu_counts(parts)
@@ -76,9 +91,9 @@ def _models(parts: Sequence[Part]) -> Iterator[str]:
 
 def served_model(part: Part) -> str | None:
     """Return the model's name as a source states it."""
-    told = (part.capture.meta.get(kind) for kind in ("metrics_page", "server_log"))
-    names = (facts.get("model") for facts in told if isinstance(facts, Mapping))
-    return next((name for name in names if isinstance(name, str)), None)
+    told = _facts(part) or part.capture.meta.get("benchmark")
+    name = told.get("model") if isinstance(told, Mapping) else None
+    return name if isinstance(name, str) else None
 
 
 def _stem(name: str) -> str:

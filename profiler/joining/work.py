@@ -8,7 +8,8 @@ from itertools import pairwise
 from typing import Literal
 
 from stallscope.profiler.capture import SAMPLE_WINDOW_NS, Capture, DeviceSample
-from stallscope.profiler.joining.edges import Between, Stretch, Work, merged
+from stallscope.profiler.joining.client import is_of_client, stated_span, work_of_client
+from stallscope.profiler.joining.edges import Between, Stretch, Work, exact
 from stallscope.profiler.joining.flight import Flight, of_gauges, of_requests, read_at_end
 
 _S = 1_000_000_000
@@ -28,9 +29,11 @@ def work_of(capture: Capture) -> Work | None:
     span = span_of(capture)
     if span is None:
         return None
+    if is_of_client(capture):
+        return work_of_client(capture, span)
     spans = [(r.arrival_ns, r.end_ns) for r in capture.requests if r.end_ns is not None]
     if spans:
-        return Work(span, 0, tuple(_exact(spans, 0)), of_requests(capture.requests), is_whole=True)
+        return Work(span, 0, tuple(exact(spans, 0)), of_requests(capture.requests), is_whole=True)
     slack_ns = _S if _is_log(capture) else 0  # stamps are whole seconds
     if _is_log(capture):
         span = min(span[0], 0), span[1]  # it began with its first line, whatever that said
@@ -40,7 +43,7 @@ def work_of(capture: Capture) -> Work | None:
     read = read_at_end(flight) if reading == "period" else flight
     steps = [(s.start_ns, s.end_ns) for s in capture.steps if not s.warmup]
     if steps:
-        return Work(span, slack_ns, tuple(_exact(steps, slack_ns)), read, slack_ns)
+        return Work(span, slack_ns, tuple(exact(steps, slack_ns)), read, slack_ns)
     if flight:
         # A counter that rose tells of work since the look before.
         lag_ns = _interval(points) if reading == "sample" else 0
@@ -50,12 +53,17 @@ def work_of(capture: Capture) -> Work | None:
 
 
 def span_of(capture: Capture) -> tuple[int, int] | None:
-    """Return the first and the last time of a capture's rows; notes have none of their own."""
+    """Return the first and the last time of a capture's rows; notes have none of their own.
+
+    Of a benchmark without rows, it is the duration that the results state.
+    """
     times = [s.t_ns for s in capture.engine_samples] + [s.t_ns for s in capture.device_samples]
     for step in capture.steps:
         times += (step.start_ns, step.end_ns)
     for request in capture.requests:
         times += (request.arrival_ns, *([] if request.end_ns is None else [request.end_ns]))
+    if is_of_client(capture) and not times:
+        return stated_span(capture)
     return (min(times), max(times)) if times else None
 
 
@@ -94,27 +102,6 @@ def _begun(
         if is_new and points[0][0] > 0 and len(points) > 1:
             stretch = stretch._replace(begin=Between(points[0][0], points[1][0] + _S))
         yield stretch
-
-
-def _exact(spans: Iterable[tuple[int, int]], slack_ns: int) -> Iterator[Stretch]:
-    moments = (
-        Stretch(Between(a - slack_ns, a + slack_ns), Between(b - slack_ns, b + slack_ns))
-        for a, b in _union(spans)
-    )
-    return merged(moments, 1)
-
-
-def _union(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    held: tuple[int, int] | None = None
-    for start, end in sorted(spans):
-        if held is None or start > held[1]:
-            if held is not None:
-                yield held
-            held = start, end
-        else:
-            held = held[0], max(held[1], end)
-    if held is not None:
-        yield held
 
 
 def _of_devices(samples: Sequence[DeviceSample], span: tuple[int, int]) -> Work:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -109,3 +110,52 @@ def metrics_pages(
         lines = (f"vllm:{name}{labels} {value}\n" for name, value in values.items())
         pages.append(f"# scrape_unix_ms {unix_ms}\n" + "".join(lines))
     return "".join(pages)
+
+
+def bench_json(
+    load: Load,
+    *,
+    burst: int = 2,
+    clients: int | None = None,
+    ahead_s: float = 0.0,
+    written_s: float = 1.4,
+    is_detailed: bool = False,
+    is_dated: bool = True,
+) -> str:
+    """Return what `vllm bench serve` wrote of one burst: waves of three requests for each client.
+
+    Its date is local time as the file was written, `written_s` after the last request. `clients`
+    is what it claims to have offered.
+    """
+    begin_s, end_s, flight = load.bursts[burst]
+    duration, each_s = end_s - begin_s, (end_s - begin_s) / 3
+    written = load.start + timedelta(seconds=end_s + written_s + ahead_s)
+    count, ttft_s = 3 * flight, 0.5
+    row = {
+        **({"date": f"{written:%Y%m%d-%H%M%S}"} if is_dated else {}),
+        "backend": "vllm",
+        "model_id": "meta/Llama-3-8B",
+        "num_prompts": count,
+        "request_rate": "inf",
+        "max_concurrency": clients or flight,
+        "duration": duration,
+        "completed": count,
+        "total_input_tokens": 100 * count,
+        "total_output_tokens": 60 * count,
+        "request_throughput": count / duration,
+        "output_throughput": 60 * count / duration,
+        "mean_ttft_ms": 1000 * ttft_s,
+        "median_ttft_ms": 1000 * ttft_s,
+        "mean_tpot_ms": 1000 * (each_s - ttft_s) / 59,
+        "mean_e2el_ms": 1000 * each_s,
+    }
+    if is_detailed:
+        row |= {
+            "input_lens": [100] * count,
+            "output_lens": [60] * count,
+            "ttfts": [ttft_s] * count,
+            "itls": [[(each_s - ttft_s) / 59] * 59] * count,
+            "start_times": [7000.0 + wave * each_s for wave in range(3) for _ in range(flight)],
+            "errors": [""] * count,
+        }
+    return json.dumps(row)

@@ -9,16 +9,17 @@ from joined import offsets_s, read_together, sentences
 from scripted_load import LOAD, Load, gpu_csv, metrics_pages, server_log
 
 from stallscope.errors import InputError
+from stallscope.profiler.capture import Capture
 
 HOUR = 3600.0
 # Never idle: 8 in flight, and now and then more.
 WAVES = Load(((-10.0, 1000.0, 8), (60.0, 145.3, 16), (190.7, 260.2, 20), (331.9, 420.4, 12)), 640.0)
 
 
-def running(capture: object, engine: str = "0") -> list[tuple[float, float]]:
+def running(capture: Capture, engine: str = "0") -> list[tuple[float, float]]:
     return [
         (s.t_ns / 1e9, s.value)
-        for s in capture.engine_samples  # type: ignore[attr-defined]
+        for s in capture.engine_samples
         if (s.engine, s.name) == (engine, "running")
     ]
 
