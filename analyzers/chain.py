@@ -63,8 +63,10 @@ _WHY_HELD = {
 }
 
 
-def _held(found: Mapping[str, Measure], limit: str) -> list[Link]:
-    """A queue that is at no cap."""
+def _held(found: Mapping[str, Measure], limit: str, *, queues: bool) -> list[Link]:
+    """A queue that is at no cap, or an engine that stands still without one."""
+    if not queues:
+        return [_link(found, _WHY_HELD[limit], "requests that run get no tokens", "in_flight")]
     evidence = (f"limit_{limit}", "queue_wait_share", "in_flight_fullest", "in_flight_mean_engine")
     return [
         _link(found, _WHY_HELD[limit], "requests queue", *evidence),
@@ -178,7 +180,7 @@ def build_chain(
         links = _capacity(found, judgement)
     elif judgement.bottleneck == "scheduling":
         if limit in _WHY_HELD:
-            links = _held(found, limit)
+            links = _held(found, limit, queues=judgement.admission is not None)
         else:
             links = _static_batch(found) if limit == "batch" else _scheduling(found)
     elif judgement.bottleneck == "bandwidth":

@@ -23,6 +23,7 @@ from stallscope.analyzers.load.preemption import Preemption, observe_preemption
 from stallscope.analyzers.load.queue_limits import LIMIT_CLASS, LIMIT_HELD, Admission
 from stallscope.analyzers.load.sampled_work import sampled_budgets
 from stallscope.analyzers.load.span import Span
+from stallscope.analyzers.load.standstill import standstill_share
 from stallscope.analyzers.load.weights_read import decide_by_weights
 from stallscope.analyzers.result import PhaseBudget
 from stallscope.analyzers.step.agreement import with_counters
@@ -184,6 +185,8 @@ def judge(
         decision = unseen or admission_decision(admission)
     elif load == "overloaded" and (demand.idle_share or 0.0) >= t.underloaded_share:
         decision = _none(demand, t)
+    elif (stood := standstill_share(capture.engine_samples, span)) >= _MOST:
+        decision = _standstill(stood, demand)
     else:
         budget = overall(budgets)
         decision = step_decision(capture, budget, missing, t)
@@ -197,6 +200,13 @@ def judge(
         return Judgement(load, decision, demand, admission, budgets)
     decision = preemption_decision(lost, decision, t)
     return Judgement(load, decision, demand, admission, budgets, lost)
+
+
+def _standstill(share: float, demand: Demand) -> Decision:
+    reason = f"no token was counted for {percent(share)} of the time in which requests were there"
+    reason += f" ({demand.in_flight or 0.0:.1f} on average)"
+    quality = QUALITY["derived"]
+    return Decision("scheduling", share, 0.0, None, 0.0, quality, reason, limit="stalled")
 
 
 def _by_samples(

@@ -128,6 +128,8 @@ def held_text(judgement: Judgement, found: Mapping[str, Measure]) -> str:
     limit = judgement.decision.limit
     if limit is None or limit == "kv":
         return _capacity(judgement, found)
+    if limit == "stalled" and judgement.admission is None:
+        return f"The engine stands still: {judgement.decision.reason}"
     text = _HELD[limit]
     if limit == "seqs" and judgement.admission is not None and judgement.admission.cap is not None:
         text += f" of {judgement.admission.cap}"

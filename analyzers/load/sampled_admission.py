@@ -13,11 +13,10 @@ from stallscope.analyzers.load.queue_head import head_needs
 from stallscope.analyzers.load.queue_limits import Admission
 from stallscope.analyzers.load.room import AT_CAP, Room
 from stallscope.analyzers.load.span import Span
+from stallscope.analyzers.load.standstill import Lap, standing
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.spec import Subject
 
-_COUNTERS = ("output_tokens_total", "input_tokens_total")
-_STALL_NS = 30_000_000_000  # counters move once a step, and a step of long prompts takes seconds
 _BATCH = 8  # so many running, and always as many, is a cap that nobody told us
 _PINNED = 0.8  # of the queued time at the highest number of running requests
 _UNEVEN = 0.5  # an engine with less than this part of another's requests could take some
@@ -79,21 +78,6 @@ def _engine(reading: _Reading) -> str:
     return reading.engine
 
 
-def _counters(values: Values) -> tuple[float, ...]:
-    return tuple(values[n] for n in _COUNTERS if n in values)
-
-
-def _stalled(readings: Sequence[_Reading]) -> set[int]:
-    """Return the starts of readings in a long stretch in which no counter moved."""
-    found: set[int] = set()
-    for counters, group in groupby(readings, key=lambda r: _counters(r.values)):
-        rows = list(group)
-        still = [r for r in rows if _counters(r.after) == counters]
-        if counters and sum(r.duration_ns for r in still) >= _STALL_NS:
-            found |= {r.start_ns for r in still}
-    return found
-
-
 def _takes_prompts_steadily(queue: Sequence[_Reading]) -> bool:
     """Tell whether prompts came in at a flat rate without a batch that never changes.
 
@@ -120,7 +104,8 @@ def _taken(rows: Sequence[_Reading], name: str) -> list[tuple[int, float]]:
 def _own_limits(readings: Sequence[_Reading]) -> dict[int, str]:
     """Name what held one engine's queue, by the start of each reading in which it had one."""
     queue = [r for r in readings if queued(r.values)]
-    stalls, is_steady = _stalled(readings), _takes_prompts_steadily(queue)
+    laps = (Lap(r.start_ns, r.duration_ns, r.values, r.after) for r in readings)
+    stalls, is_steady = standing(laps), _takes_prompts_steadily(queue)
     return {r.start_ns: _limit(r, r.start_ns in stalls, is_steady) for r in queue}
 
 
@@ -131,12 +116,12 @@ def _limit(reading: _Reading, is_stalled: bool, is_steady: bool) -> str:
         return "deferred"
     if reading.room.kv_is_short or reading.room.is_tight or reading.gives_way:
         return "kv"
+    if is_stalled and reading.room.kv_is_short is False:
+        return "stalled"  # a cap holds the queue, and the rest get their tokens
     if reading.room.is_at_cap:
         return "seqs"
     if not reading.room.is_under_caps:
         return "unknown"
-    if is_stalled:
-        return "stalled"
     return "prefill" if is_steady else "unknown"
 
 

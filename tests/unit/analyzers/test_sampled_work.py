@@ -98,9 +98,9 @@ def test_two_engines_have_no_mean_step() -> None:
     assert sampled_step(both, cost_of(both), SECOND) is None
 
 
-# A step of two rows reads 131,072 bytes of weights and 100 tokens of 512 bytes of KV. Of 294,912,000
-# bytes/s and 1.25 ms that is 36 % and 14 %. Activations: eight linears of 64 in and 64 out, and
-# attention's queries and outputs of 64.
+# A step of two rows reads 131,072 bytes of weights and 100 tokens of 512 bytes of KV. Of
+# 294,912,000 bytes/s and 1.25 ms that is 36 % and 14 %. Activations: eight linears of 64 in and 64
+# out, and attention's queries and outputs of 64.
 STREAM = 294_912_000 * 0.00125
 WEIGHTS, KV = 131_072 / STREAM, 100 * 512 / STREAM
 OF_LINEARS, OF_ATTENTION = 8 * 2 * (64 + 64) * 4 / STREAM, 2 * (64 + 64) * 4 / STREAM
