@@ -103,11 +103,14 @@ def _rate(capture: Capture, name: str) -> float | None:
 
 
 def _marked(group: Sequence[Replica]) -> Iterator[Replica]:
-    """Yield the group's replicas, a straggler with what tells it."""
+    """Yield the group's replicas, a straggler with what tells it.
+
+    A full KV pool is reason enough to be slow: what is preempted is computed again.
+    """
     for row in group:
         speeds = [(s, o.running) for o in group if o is not row and (s := _speed(o)) is not None]
         own = _speed(row)
-        if own is None or not speeds:
+        if own is None or not speeds or row.bottleneck == "capacity":
             yield row
             continue
         usual = statistics.median(s for s, _ in speeds)

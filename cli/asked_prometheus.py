@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stallscope.errors import InputError
+from stallscope.output import note
 
 if TYPE_CHECKING:
     from stallscope.profiler.attach.access import Access
@@ -61,6 +62,8 @@ def read_replicas(plan: FleetPlan) -> tuple[dict[str, Capture], tuple[str, ...]]
             captures[name] = capture_of_scrapes(own, f"{replica} by {api.shown}")
     if not captures:
         raise InputError(f"{api.shown}: no series tells how many requests an engine runs")
+    if len(captures) > 1:
+        note(f"judging {len(captures)} engines that {api.shown} knows")
     return captures, how_read(fleet)
 
 

@@ -48,10 +48,15 @@ class Seen:
 
     def capture(self) -> Capture:
         """Return it as a capture. Raises InputError where no scrape had an answer."""
+        from stallscope.profiler.attach.failures import FetchFailed
         from stallscope.profiler.attach.to_capture import watched_capture
         from stallscope.profiler.wrap.ended import with_end
 
         shown = self.plan.address.shown
+        try:
+            self.watch.check()
+        except FetchFailed as failed:  # one that no other try would have changed
+            raise InputError(f"{shown}: {failed}") from failed
         if not self.watch.scrapes:
             raise InputError(f"{shown}: {self.watch.last_reason}; no scrape had an answer")
         return with_end(watched_capture(self.watch, self.gpus, shown), self.code)
@@ -71,7 +76,8 @@ def watch_server(plan: WatchPlan, judge: Callable[[Capture], Diagnosis]) -> Seen
 
     Raises InputError before anything is started where the server cannot be read at all.
     """
-    from stallscope.profiler.attach.fetch import Fetcher, FetchFailed, Patience
+    from stallscope.profiler.attach.failures import FetchFailed
+    from stallscope.profiler.attach.fetch import Fetcher, Patience
     from stallscope.profiler.attach.scraping import Scraper
     from stallscope.profiler.attach.watch import Watch
     from stallscope.profiler.metrics_page.to_capture import capture_of_scrapes

@@ -16,6 +16,7 @@ _COLUMNS = (
     Column("Tokens/s", "number"),
 )
 _MOST_TOLD = 10
+_OPEN = ("none", "undetermined")  # their sentences tell of no limit
 _HOW = (
     "Run and wait: requests running and waiting, means over time of the scraped gauges; KV is the "
     "highest use seen; tokens/s is the rise of the counter of generated tokens (derived)."
@@ -26,8 +27,8 @@ def replicas(diagnosis: Diagnosis) -> Section:
     """The fleet's sentence, a row for each replica, and what holds the first of them, in words."""
     fleet, said = diagnosis.fleet, diagnosis.verdict.sentence
     rows = tuple(_row(replica) for replica in diagnosis.replicas)
-    held = [r for r in diagnosis.replicas if r.bottleneck != "none" or r.remark][:_MOST_TOLD]
-    told = Items(tuple(map(_told, held)))
+    held = [r for r in diagnosis.replicas if r.bottleneck not in _OPEN or r.remark]
+    told = Items(tuple(map(_told, held[:_MOST_TOLD])))
     return Section(
         "Replicas",
         (

@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import http.client
-import re
-import socket
-import ssl
-import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,6 +13,8 @@ from stallscope.errors import UsageError
 from stallscope.profiler.attach.access import Access
 from stallscope.profiler.attach.address import Address, parse_address
 from stallscope.profiler.attach.body import BodyRefused, read_body
+from stallscope.profiler.attach.deadline import Deadline
+from stallscope.profiler.attach.failures import FetchFailed, is_final, reason_of
 
 # Of a page of metrics as of an answer of Prometheus. A vLLM server of eight ranks shows 1 MB.
 MOST_BYTES = 32 * 2**20
@@ -32,17 +29,6 @@ _HEADERS: Mapping[str, str] = {
 
 
 _Origin = tuple[str, str, int]
-
-
-class FetchFailed(Exception):
-    """There is no page; the message is the reason, without the address.
-
-    `is_final` says that another try has no chance: the address, the access or the server is wrong.
-    """
-
-    def __init__(self, reason: str, *, is_final: bool = False) -> None:
-        super().__init__(reason)
-        self.is_final = is_final
 
 
 class Answer(NamedTuple):
@@ -69,8 +55,7 @@ class Fetcher:
     """Gets pages of one server. Not for several threads at a time.
 
     Redirects are followed on the same host and port, and from there to its https: a token goes
-    nowhere else.
-    `clock` is monotonic, in nanoseconds.
+    nowhere else. `clock` is monotonic, in nanoseconds.
     """
 
     def __init__(
@@ -150,7 +135,7 @@ class Fetcher:
     ) -> tuple[Answer, str | None]:
         headers = {**_HEADERS, **self._authorization(address)}
         is_kept = connection.sock is not None
-        deadline = _Deadline(connection, self._patience.timeout_s)
+        deadline = Deadline(connection, self._patience.timeout_s)
         try:
             with deadline:
                 connection.request("GET", address.target, headers=headers)
@@ -161,17 +146,17 @@ class Fetcher:
             self._drop(error, deadline)
             if is_kept or isinstance(error, http.client.RemoteDisconnected):
                 raise _Stale from error
-            raise FetchFailed(_reason(error), is_final=_is_final(error)) from error
+            raise FetchFailed(reason_of(error), is_final=is_final(error)) from error
         except (OSError, http.client.HTTPException, ValueError, BodyRefused) as error:
             self._drop(error, deadline)
-            raise FetchFailed(_reason(error), is_final=_is_final(error)) from error
+            raise FetchFailed(reason_of(error), is_final=is_final(error)) from error
         if response.will_close:
             self.close()
         media = response.headers.get_content_type() if "Content-Type" in response.headers else ""
         answer = Answer(t_ns, response.status, media, body)
         return answer, response.headers.get("Location")
 
-    def _drop(self, error: Exception, deadline: _Deadline) -> None:
+    def _drop(self, error: Exception, deadline: Deadline) -> None:
         """Close what failed; raise FetchFailed where it is for the time."""
         self.close()
         if deadline.has_passed or isinstance(error, TimeoutError):
@@ -188,29 +173,6 @@ class _Stale(Exception):
     """The connection ended before any answer."""
 
 
-class _Deadline:
-    """Ends a connection from outside when its time is up: a server may drip bytes for ever."""
-
-    def __init__(self, connection: http.client.HTTPConnection, seconds: float) -> None:
-        self._connection = connection
-        self._timer = threading.Timer(seconds, self._end)
-        self._timer.daemon = True
-        self.has_passed = False
-
-    def _end(self) -> None:
-        self.has_passed = True
-        sock = self._connection.sock
-        if sock is not None:
-            with suppress(OSError):
-                sock.shutdown(socket.SHUT_RDWR)
-
-    def __enter__(self) -> None:
-        self._timer.start()
-
-    def __exit__(self, *error: object) -> None:
-        self._timer.cancel()
-
-
 def _origin(address: Address) -> _Origin:
     return address.scheme, address.host, address.port
 
@@ -218,38 +180,3 @@ def _origin(address: Address) -> _Origin:
 def replaced(address: Address, target: str) -> Address:
     """Return the same server's address of another path."""
     return Address(address.scheme, address.host, address.port, target, address.basic)
-
-
-def _is_final(error: Exception) -> bool:
-    wrong = (ConnectionRefusedError, socket.gaierror, ssl.SSLError, BodyRefused)
-    return isinstance(error, wrong) or _is_no_http(error)
-
-
-def _is_no_http(error: Exception) -> bool:
-    return isinstance(error, http.client.BadStatusLine | http.client.UnknownProtocol)
-
-
-def _reason(error: Exception) -> str:
-    """Say what happened, without anything that the server or the user might keep secret."""
-    match error:
-        case BodyRefused():
-            return str(error)
-        case ConnectionRefusedError():
-            return "connection refused: nothing listens there"
-        case socket.gaierror():
-            return "the host's name is not known here"
-        case ssl.SSLCertVerificationError():
-            return f"its certificate is not trusted ({error.verify_message}); name its CA by --ca"
-        case ssl.SSLError():
-            return f"no TLS there ({_words(error.reason or 'broken off')}); is it http://?"
-        case http.client.IncompleteRead():
-            return "the answer broke off before its end"
-        case OSError():
-            return error.strerror or "the connection failed"
-        case _ if _is_no_http(error):
-            return "what answers there speaks no HTTP"
-    return "the answer is no sound HTTP"
-
-
-def _words(code: str) -> str:
-    return re.sub(r"[^a-z0-9]+", " ", code.lower()).strip()

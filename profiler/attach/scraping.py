@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from stallscope.profiler.attach.fetch import Answer, Fetcher, FetchFailed
+from stallscope.profiler.attach.failures import FetchFailed
+from stallscope.profiler.attach.fetch import Answer, Fetcher
 from stallscope.profiler.metrics_page.scrape import Page, Scrape, scrape_of
 from stallscope.profiler.metrics_page.to_capture import capture_of
 

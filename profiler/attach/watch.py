@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from stallscope.profiler.attach.fetch import FetchFailed
+from stallscope.profiler.attach.failures import FetchFailed
 from stallscope.profiler.capture import Event
 from stallscope.profiler.metrics_page.scrape import Scrape
 from stallscope.profiler.stop_signal import StopSignal
@@ -17,7 +17,7 @@ class Watch:
     """Scrapes at an interval, on a thread of its own between `start` and `stop`.
 
     A scrape that fails is counted by its reason, and the watch goes on. `seen` is called on that
-    thread after every other; what it raises ends the watch and is raised by `stop`.
+    thread after every other; what it raises ends the watch and is raised by `check`.
     """
 
     def __init__(
@@ -62,10 +62,13 @@ class Watch:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the watch after the scrape that runs; raise what broke it."""
+        """End the watch after the scrape that runs."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join()
+
+    def check(self) -> None:
+        """Raise what broke the watch, if anything did."""
         if self._error is not None:
             raise self._error
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from stallscope.profiler.metrics_page.exposition import Sample
@@ -45,10 +46,15 @@ def may_matter(line: str) -> bool:
 
 def engine_of(sample: Sample) -> tuple[Known, str] | None:
     """Return the engine that a sample is of, and its metric without the prefix."""
+    return _engine_named(sample.name)
+
+
+@lru_cache(maxsize=4096)
+def _engine_named(name: str) -> tuple[Known, str] | None:
     for known in ENGINES:
-        found = known.table.prefix.match(sample.name)
+        found = known.table.prefix.match(name)
         if found is not None:
-            metric = sample.name[found.end() :]
+            metric = name[found.end() :]
             if metric in known.picks or metric in known.labels:
                 return known, metric
     return None

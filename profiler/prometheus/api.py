@@ -13,7 +13,8 @@ from urllib.parse import urlencode
 import msgspec
 
 from stallscope.errors import InputError
-from stallscope.profiler.attach.fetch import Fetcher, FetchFailed, replaced
+from stallscope.profiler.attach.failures import FetchFailed
+from stallscope.profiler.attach.fetch import Fetcher, replaced
 
 Labels = Mapping[str, str]
 MOST_POINTS = 11_000  # of a series in an answer; Prometheus refuses more

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+CA = Path(__file__).parent / "tls" / "ca.pem"
 
 Script = Callable[[BaseHTTPRequestHandler, int], None]  # the request, and how many came before
 
@@ -74,6 +79,20 @@ def serving(
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
         thread.join()
+
+
+@contextmanager
+def serving_tls(script: Script) -> Iterator[Served]:
+    """Serve https, with a certificate that only the authority in CA vouches for."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(CA.with_name("server.pem"))
+
+    def wrapped(sock: Any) -> ssl.SSLSocket:
+        return context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
+
+    with serving(script, tls=wrapped) as served:
+        served.scheme = "https"
+        yield served
 
 
 def send(handler: BaseHTTPRequestHandler, body: bytes, status: int = 200, **headers: str) -> None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from scripted_server import CA
 
 from stallscope.errors import InputError
 from stallscope.profiler.attach.access import TOKEN_VARIABLE, Access, read_access
-
-CA = Path(__file__).parent / "tls" / "ca.pem"
 
 
 def test_the_file_wins_over_the_environment(tmp_path: Path) -> None:

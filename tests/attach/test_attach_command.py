@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scripted_server import Script, send, serving, vllm_page
+from scripted_server import CA, Script, send, serving, serving_tls, vllm_page
 
 from stallscope.profiler.capture_file import read_capture
 
@@ -184,6 +184,18 @@ def test_nobody_there() -> None:
     )
 
 
+def test_a_certificate_is_believed_only_with_its_authority() -> None:
+    with serving_tls(full_pool) as served:
+        refused = attach(served.url, *QUICK)
+        report, _ = judged(served.url, *QUICK, "--ca", str(CA))
+    assert refused.returncode == 1
+    assert refused.stderr.startswith(
+        f"stallscope: {served.url}/metrics: its certificate is not trusted ("
+    )
+    assert len(refused.stderr.splitlines()) == 1
+    assert report["verdict"]["class"] == "capacity"
+
+
 def test_a_server_that_restarts_in_the_middle() -> None:
     """It counts 900 tokens a second, is away for a while, and begins again at nothing."""
     begin = time.monotonic()
@@ -290,6 +302,19 @@ def test_a_step_of_ours_that_fails_is_70_where_the_command_did_not(tmp_path: Pat
         done = attach("-o", str(folder / "x.json"), *wrapped(served.url, program))
     assert done.returncode == 70
     assert "cannot write" in done.stderr
+
+
+def test_a_command_ends_in_peace_where_the_server_turns_out_to_be_none() -> None:
+    """The first scrape meets a gateway that is busy, the later ones what no try would change."""
+
+    def script(handler: BaseHTTPRequestHandler, number: int) -> None:
+        send(handler, b"", 401 if number else 503)
+
+    with serving(script) as served:
+        done = attach(*wrapped(served.url, "import time; time.sleep(0.6); print('done')"))
+    assert (done.returncode, done.stdout) == (70, "done\n")
+    assert "401 Unauthorized" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

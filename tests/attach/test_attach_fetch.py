@@ -5,23 +5,20 @@ from __future__ import annotations
 import gzip
 import itertools
 import socket
-import ssl
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
-from pathlib import Path
-from typing import Any
 
 import pytest
-from scripted_server import Script, Served, send, serving
+from scripted_server import CA, Script, send, serving, serving_tls
 
 from stallscope.profiler.attach.access import Access
 from stallscope.profiler.attach.address import parse_address
-from stallscope.profiler.attach.fetch import Answer, Fetcher, FetchFailed, Patience
+from stallscope.profiler.attach.failures import FetchFailed
+from stallscope.profiler.attach.fetch import Answer, Fetcher, Patience
 
-TLS = Path(__file__).parent / "tls"
 PAGE = b"a_metric 1\n"
 SMALL = Patience(timeout_s=5, most_bytes=1 << 20)
 
@@ -270,6 +267,12 @@ def test_a_slow_server_is_given_up_in_time(script: Script) -> None:
         assert 0.35 < time.monotonic() - begin < 2.0
 
 
+def test_a_slow_server_behind_tls_is_given_up_in_time_too() -> None:
+    with serving_tls(drip) as served:
+        reason = refusal(served.url, Access(ca=CA), Patience(0.4))
+    assert reason == ("no whole answer within 0.4 s", False)
+
+
 def test_nobody_there() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
@@ -280,22 +283,9 @@ def test_nobody_there() -> None:
     assert refusal("http://nobody.invalid") == ("the host's name is not known here", True)
 
 
-@contextmanager
-def serving_tls() -> Iterator[Served]:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(TLS / "server.pem")
-
-    def wrapped(sock: Any) -> ssl.SSLSocket:
-        return context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
-
-    with serving(page, tls=wrapped) as served:
-        served.scheme = "https"
-        yield served
-
-
 def test_tls_with_its_authority_and_without() -> None:
-    with serving_tls() as served:
-        assert fetched(served.url, Access(ca=TLS / "ca.pem")).body == PAGE
+    with serving_tls(page) as served:
+        assert fetched(served.url, Access(ca=CA)).body == PAGE
         reason, is_final = refusal(served.url)
         plain, _ = refusal(served.url.replace("https", "http"))
     assert is_final

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from stallscope.profiler.attach.fetch import FetchFailed
+from stallscope.profiler.attach.failures import FetchFailed
 from stallscope.profiler.attach.watch import Watch
 from stallscope.profiler.capture import Event
 from stallscope.profiler.metrics_page.scrape import Scrape
@@ -59,6 +59,7 @@ def test_scrapes_come_at_the_interval_until_it_is_stopped() -> None:
     watch.start()
     watch.wait(0.55)
     watch.stop()
+    watch.check()
     count = len(calls)
     assert 3 <= count <= 5  # at 0.1, 0.2, 0.3, 0.4 and 0.5 s; fewer on a busy machine
     time.sleep(0.15)
@@ -72,5 +73,6 @@ def test_what_breaks_a_watch_ends_the_wait_and_is_raised() -> None:
     watch = watching([SCRAPE], broken)
     watch.start()
     watch.wait(30)
+    watch.stop()
     with pytest.raises(ValueError, match="broken"):
-        watch.stop()
+        watch.check()

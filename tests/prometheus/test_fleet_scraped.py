@@ -120,8 +120,7 @@ def test_the_starved_replica_and_its_limit_are_named(fleet: Fleet) -> None:
         f"{fleet.starved} has 30.0 requests waiting while {fleet.easy} has room (14.0 in flight): "
         "the load is not spread by what each can take."
     )
-    # 120 / 12 = 10 tokens a second for each running request, 560 / 14 = 40 on the other.
-    assert report["fleet"]["stragglers"] == [fleet.starved]
+    assert report["fleet"]["stragglers"] == []  # slower, but the full pool says why
     assert report["capture"]["duration_s"] > 8
 
 

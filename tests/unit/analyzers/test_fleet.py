@@ -96,6 +96,14 @@ def test_a_larger_batch_excuses_a_slow_replica(running: float, is_slow: bool) ->
     assert bool(found.stragglers) is is_slow
 
 
+def test_a_full_pool_explains_why_a_replica_is_slow() -> None:
+    rows, found = fleet(played("a", **FULL, rate=120), played("b"))
+    assert rows["a"].bottleneck == "capacity"
+    assert found.stragglers == ()
+    _, found = fleet(played("a", running=12, waiting=30, kv=0.3, rate=120), played("b", running=12))
+    assert found.stragglers == ("a",)
+
+
 def test_an_idle_replica_is_no_straggler() -> None:
     _, found = fleet(played("a"), played("b", running=0.9, rate=1))
     assert found.stragglers == ()
