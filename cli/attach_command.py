@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -124,13 +125,17 @@ def attach(
 
     access = read_access(bearer_token_file, ca, os.environ)
 
-    def judged(seen: Capture) -> Diagnosis:
-        return judge_capture(noting(seen, left_out), thresholds=limits, goal=goal, facts=facts)
+    # Clients offer their load to all engines together.
+    of_one = {name: value for name, value in facts.items() if name != "concurrency"}
 
+    def judged(seen: Capture, known: dict[str, Any] = facts) -> Diagnosis:
+        return judge_capture(noting(seen, left_out), thresholds=limits, goal=goal, facts=known)
+
+    judged_one = partial(judged, known=of_one)
     if prometheus is not None:
-        check_alone(url, capture)
+        check_alone(url, capture, concurrency)
         plan = fleet_plan(prometheus, access, select=select, since=since)
-        deliver(fleet_diagnosis(*read_replicas(plan), judged), destination)
+        deliver(fleet_diagnosis(*read_replicas(plan), judged_one), destination)
         return
     if url is None:
         raise UsageError("name the server: stallscope attach http://HOST:PORT, or --prometheus URL")
@@ -147,7 +152,7 @@ def attach(
     try:
         watched = seen.capture()
         keep_capture(capture, watched, force=force)
-        deliver(with_engines(judged(watched), seen.engines(), judged), destination)
+        deliver(with_engines(judged(watched), seen.engines(), judged_one), destination)
     except typer.Exit as verdict:
         raise typer.Exit(seen.code or verdict.exit_code) from None
     except StallscopeError as error:
@@ -165,9 +170,11 @@ def checked_command(command: list[str] | None) -> tuple[str, ...]:
     return tuple(command or ())
 
 
-def check_alone(url: str | None, capture: Path | None) -> None:
+def check_alone(url: str | None, capture: Path | None, concurrency: int | None) -> None:
     """Refuse what has no meaning beside --prometheus."""
     if url is not None:
         raise UsageError(f"--prometheus watches no server: leave out {url.rpartition('@')[2]}")
     if capture is not None:
         raise UsageError("--capture keeps what was watched; with --prometheus that server keeps it")
+    if concurrency is not None:
+        raise UsageError("--concurrency is of all replicas together: nobody knows each one's share")

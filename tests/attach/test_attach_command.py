@@ -8,14 +8,15 @@ import shlex
 import signal
 import subprocess
 import sys
-import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import pytest
-from scripted_server import CA, Script, send, serving, serving_tls, vllm_page
+from scripted_server import CA, Script, Served, send, serving, serving_tls, vllm_page
 
 from stallscope.profiler.capture_file import read_capture
 
@@ -57,6 +58,52 @@ def judged(*arguments: str, **environ: str) -> tuple[dict[str, Any], str]:
     return report, done.stderr
 
 
+class Watching:
+    """An `attach` that goes on until it is interrupted."""
+
+    def __init__(self) -> None:
+        self.process: subprocess.Popen[str] | None = None
+        self.code: int | None = None
+
+    def start(self, *arguments: str) -> None:
+        command = [SCRIPT, "attach", "--format", "json", "--duration", "300", "--interval", "0.1"]
+        self.process = subprocess.Popen(
+            [*command, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+
+    def interrupted(self, number: signal.Signals) -> dict[str, Any]:
+        """Send a signal and return the report that follows."""
+        assert self.process is not None
+        self.process.send_signal(number)
+        out, _ = self.process.communicate(timeout=120)
+        self.code = self.process.returncode
+        report: dict[str, Any] = json.loads(out)
+        return report
+
+
+@contextmanager
+def started() -> Iterator[Watching]:
+    watching = Watching()
+    try:
+        yield watching
+    finally:
+        if watching.process is not None:
+            watching.process.kill()
+            watching.process.communicate()
+
+
+def wait_for(served: Served, count: int) -> None:
+    """Wait until a server was asked so many times."""
+    end = time.monotonic() + 120
+    while len(served.asked) < count:
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
 def test_a_full_pool_is_told_while_it_is_watched_and_in_the_end(tmp_path: Path) -> None:
     kept = tmp_path / "kept.sqlite"
     with serving(full_pool) as served:
@@ -73,7 +120,7 @@ def test_a_full_pool_is_told_while_it_is_watched_and_in_the_end(tmp_path: Path) 
     # The class does not change, so that it is told once; 0.995 is rounded.
     assert running == "stallscope: 0 s: 64 running, 18 waiting, KV 100 %: capacity"
     assert last == f"stallscope: recorded {kept}"
-    assert 5 <= len(served.asked) <= 21  # one at once, then one each 0.1 s; fewer on a busy machine
+    assert 4 <= len(served.asked) <= 21  # one at once, then one each 0.1 s; fewer on a busy machine
     assert {path for path, _ in served.asked} == {"/metrics"}
     capture = read_capture(kept)
     assert capture.cut is None
@@ -207,17 +254,14 @@ def test_a_server_that_restarts_in_the_middle() -> None:
     def started_again(handler: BaseHTTPRequestHandler, number: int) -> None:
         send(handler, vllm_page(running=4, tokens=0.9 * number).encode())
 
-    done: list[tuple[dict[str, Any], str]] = []
-    with serving(counting) as served:
-        arguments = (served.url, "--interval", "0.1", "--duration", "5")
-        watch = threading.Thread(target=lambda: done.append(judged(*arguments)))
-        watch.start()
-        while len(served.asked) < 15:
-            time.sleep(0.02)
-    time.sleep(0.5)
-    with serving(started_again, port=served.port):
-        watch.join()
-    report, _ = done[0]
+    with started() as watching:
+        with serving(counting) as served:
+            watching.start(served.url)
+            wait_for(served, 15)
+        time.sleep(0.5)
+        with serving(started_again, port=served.port) as again:
+            wait_for(again, 10)
+            report = watching.interrupted(signal.SIGINT)
     notes = " ".join(report["notes"])
     assert "counters were set back once, as a restart does" in notes
     assert "connection refused: nothing listens there" in notes
@@ -228,7 +272,7 @@ def test_a_server_that_restarts_in_the_middle() -> None:
 
 def test_failures_in_the_middle_are_said(tmp_path: Path) -> None:
     def script(handler: BaseHTTPRequestHandler, number: int) -> None:
-        if number in (2, 4):
+        if number in (1, 2):
             send(handler, b"busy", 503)
         else:
             full_pool(handler, number)
@@ -258,6 +302,22 @@ def test_two_engines_behind_one_port() -> None:
     assert (first["replica"], first["class"], first["running"]) == ("1", "capacity", 40)
     assert (second["replica"], second["load"], second["waiting"]) == ("0", "served", 0)
     assert "1 has 30.0 requests waiting while 0 has room" in report["fleet"]["imbalance"]
+
+
+def test_clients_offer_their_load_to_all_engines_together() -> None:
+    """Of 16 clients' requests 8 are in flight, on two engines: half, and not a quarter each."""
+
+    def script(handler: BaseHTTPRequestHandler, number: int) -> None:
+        both = (vllm_page(running=4, engine=engine, tokens=9 * number) for engine in "01")
+        send(handler, "".join(both).encode())
+
+    with serving(script) as served:
+        report, _ = judged(served.url, *QUICK, "--concurrency", "16")
+        few, _ = judged(served.url, *QUICK, "--concurrency", "17")
+    assert report["verdict"]["class"] == "undetermined"
+    assert few["verdict"]["class"] == "client"
+    for found in (report, few):
+        assert [r["class"] for r in found["replicas"]] == ["undetermined"] * 2
 
 
 def wrapped(served_url: str, program: str) -> list[str]:
@@ -319,36 +379,21 @@ def test_a_command_ends_in_peace_where_the_server_turns_out_to_be_none() -> None
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_watch_and_what_was_seen_is_judged(number: signal.Signals) -> None:
-    with serving(full_pool) as served:
-        command = [SCRIPT, "attach", served.url, "--interval", "0.1", "--format", "json"]
-        with subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        ) as watching:
-            while len(served.asked) < 10:
-                time.sleep(0.02)
-            watching.send_signal(number)
-            out, _ = watching.communicate(timeout=60)
-    assert watching.returncode == 0
-    assert json.loads(out)["verdict"]["class"] == "capacity"
+    with serving(full_pool) as served, started() as watching:
+        watching.start(served.url)
+        wait_for(served, 10)
+        report = watching.interrupted(number)
+    assert watching.code == 0
+    assert report["verdict"]["class"] == "capacity"
 
 
 def test_a_signal_reaches_the_command_and_what_was_seen_is_judged() -> None:
-    program = "import time; time.sleep(60)"
-    with serving(full_pool) as served:
-        command = [SCRIPT, "attach", "--format", "json", *wrapped(served.url, program)]
-        with subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        ) as watching:
-            while len(served.asked) < 10:
-                time.sleep(0.02)
-            watching.send_signal(signal.SIGTERM)
-            out, _ = watching.communicate(timeout=60)
-    assert watching.returncode == 128 + signal.SIGTERM
-    assert json.loads(out)["verdict"]["class"] == "capacity"
+    with serving(full_pool) as served, started() as watching:
+        watching.start(*wrapped(served.url, "import time; time.sleep(60)"))
+        wait_for(served, 10)
+        report = watching.interrupted(signal.SIGTERM)
+    assert watching.code == 128 + signal.SIGTERM
+    assert report["verdict"]["class"] == "capacity"
 
 
 @pytest.mark.parametrize(

@@ -136,6 +136,7 @@ def test_what_is_refused_is_one_line(body: bytes, status: int, said: str) -> Non
     [
         ("http://h http://other", "--prometheus watches no server: leave out http://other"),
         ("http://h --capture kept.sqlite", "--capture keeps what was watched"),
+        ("http://h --concurrency 8", "--concurrency is of all replicas together"),
         ("http://h --select up", "--select 'up': give label matchers in braces"),
         ("http://h --since soon", "--since 'soon': give a duration"),
         ("ftp://h", "give http:// or https:// and a host"),

@@ -36,13 +36,13 @@ def test_what_a_page_does_not_tell_is_not_zero() -> None:
 
 def test_on_a_terminal_one_line_is_kept_up_to_date() -> None:
     def script(handler: BaseHTTPRequestHandler, number: int) -> None:
-        waiting = 0 if number < 20 else 40
-        kv = 0.2 if number < 20 else 0.999
+        waiting = 0 if number < 8 else 40
+        kv = 0.2 if number < 8 else 0.999
         send(handler, vllm_page(running=30, waiting=waiting, kv=kv, tokens=9.0 * number).encode())
 
     master, slave = pty.openpty()
     with serving(script) as served:
-        options = ["--interval", "0.1", "--duration", "7", "--format", "json"]
+        options = ["--interval", "0.1", "--duration", "8", "--format", "json"]
         done = subprocess.run(
             [SCRIPT, "attach", served.url, *options],
             stdin=subprocess.DEVNULL,

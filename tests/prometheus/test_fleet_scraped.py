@@ -111,8 +111,8 @@ def test_the_starved_replica_and_its_limit_are_named(fleet: Fleet) -> None:
     )
     assert (second["replica"], second["load"]) == (fleet.easy, "served")
     assert (first["running"], first["waiting"], first["kv_used"]) == (12, 30, 0.998)
-    assert first["output_tokens_per_s"] == pytest.approx(120, rel=0.1)
-    assert second["output_tokens_per_s"] == pytest.approx(560, rel=0.1)
+    assert first["output_tokens_per_s"] == pytest.approx(120, rel=0.2)
+    assert second["output_tokens_per_s"] == pytest.approx(560, rel=0.2)
     assert report["verdict"]["class"] == "capacity"
     assert f"Capacity limits 1 of 2 replicas ({fleet.starved})" in report["verdict"]["sentence"]
     # 42 requests are in flight on one and 14 on the other, which has none waiting.
