@@ -164,6 +164,11 @@ def _host(found: Mapping[str, Measure], *, is_front: bool) -> list[Link]:
     return [_link(found, "kernels are over before the host launches the next", effect, "gpu_busy")]
 
 
+def _client(found: Mapping[str, Measure]) -> list[Link]:
+    cause, effect = "the client sends less than it claims", "the server waits for its client"
+    return [_link(found, cause, effect, "in_flight", "in_flight_offered", "idle_share")]
+
+
 def build_chain(
     judgement: Judgement, measures: tuple[Measure, ...], mix: KernelMix | None = None
 ) -> tuple[Link, ...]:
@@ -193,4 +198,6 @@ def build_chain(
         links = _host(found, is_front=limit == "front")
     elif judgement.bottleneck == "interconnect":
         links = _known(found, link_chain(found))
+    elif judgement.bottleneck == "client":
+        links = _client(found)
     return tuple(links)

@@ -119,7 +119,7 @@ def test_each_class_starts_at_its_cause(
     assert says_queue is queues
 
 
-@pytest.mark.parametrize("bottleneck", ["none", "undetermined", "client", "telemetry"])
+@pytest.mark.parametrize("bottleneck", ["none", "undetermined", "telemetry"])
 def test_no_chain_where_nothing_binds(bottleneck: str) -> None:
     assert build_chain(judgement(bottleneck), MEASURES) == ()
 
@@ -148,3 +148,13 @@ def test_arithmetic_comes_from_the_phase_that_holds_it(phase: str, cause: str) -
     # What queues for the token budget are prompts, whatever the steps did.
     queued = build_chain(judgement("compute", "tokens", queues=True, computes_in=phase), seen)
     assert queued[0].cause == "prompts bring many tokens per step"
+
+
+def test_a_client_that_sends_less_lets_the_server_wait() -> None:
+    seen = (measure("in_flight", 1.0, "derived", "a test"), *MEASURES)
+    (link,) = build_chain(judgement("client"), seen)
+    assert (link.cause, link.effect) == (
+        "the client sends less than it claims",
+        "the server waits for its client",
+    )
+    assert link.evidence == ("in_flight",)
