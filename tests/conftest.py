@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,12 @@ def corpus() -> Path:
     if not folder.is_dir():
         absent("corpus", f"{folder} is not there; set STALLSCOPE_CORPUS to the folder of captures")
     return folder
+
+
+@pytest.fixture(scope="session")
+def lacking() -> Callable[[str, str], None]:
+    """What fixtures elsewhere call with a requirement and the reason why it is not here."""
+    return absent
 
 
 @pytest.fixture(scope="session")

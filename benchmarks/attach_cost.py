@@ -1,0 +1,95 @@
+"""What `attach` at 1 Hz costs the server it watches: tokens per second with and without it.
+
+Run `python benchmarks/attach_cost.py [PAIRS]`. It starts a real vLLM on the CPU (as tests/vllm do,
+in the same venv), keeps 16 clients on it, and stops and resumes a watching `attach` between blocks.
+Tokens are the server's own counter, read at the edges of every block alike.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "vllm"))
+
+from paired import interleave, ratio
+from vllm_attach import load_command
+from vllm_server import Server, serving
+from vllm_venv import build_venv, write_model
+
+PAIRS = 40
+BLOCK_S = 4.0  # four scrapes
+SETTLE_S = 0.2  # behind a signal, before a block begins
+LOAD = ("--clients", "16", "--output", "128", "--seconds", "100000")
+
+
+def generated(server: Server) -> float:
+    """Return the tokens that the server counted so far."""
+    with urllib.request.urlopen(f"{server.url}/metrics", timeout=30) as answer:
+        page = answer.read().decode()
+    found = re.search(r"^vllm:generation_tokens_total{.*} (\S+)$", page, re.M)
+    if found is None:
+        raise SystemExit("the server counts no generated tokens")
+    return float(found[1])
+
+
+def tokens_per_s(server: Server) -> float:
+    """Count over one block."""
+    before, start_s = generated(server), time.perf_counter()
+    time.sleep(BLOCK_S)
+    after, end_s = generated(server), time.perf_counter()
+    return (after - before) / (end_s - start_s)
+
+
+@contextmanager
+def running(command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a command in the background, and end it."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def main() -> None:
+    """Print watched / unwatched."""
+    pairs = int(sys.argv[1]) if len(sys.argv) > 1 else PAIRS
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        model, log = write_model(folder / "tiny"), folder / "server.log"
+        watch = [sys.executable, "-m", "stallscope", "attach", "--duration", "100000"]
+        with (
+            serving(build_venv(), model, log) as server,
+            running(list(load_command(server, *LOAD))),
+            running([*watch, server.url]) as watcher,
+        ):
+            time.sleep(15)  # start-up, and the first requests
+
+            def watched() -> float:
+                watcher.send_signal(signal.SIGCONT)
+                time.sleep(SETTLE_S)
+                return tokens_per_s(server)
+
+            def unwatched() -> float:
+                watcher.send_signal(signal.SIGSTOP)
+                time.sleep(SETTLE_S)
+                return tokens_per_s(server)
+
+            found = interleave(watched, unwatched, pairs=pairs)
+            if watcher.poll() is not None:
+                raise SystemExit("attach ended before its time")
+    middle = sorted(alone for _, alone in found)[len(found) // 2]
+    print(f"watched / unwatched: {ratio(found)}; {middle:.0f} tokens/s unwatched")
+
+
+if __name__ == "__main__":
+    main()
