@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from stallscope.profiler.nsys.call_kinds import call_kind
-from stallscope.profiler.nsys.columns import read_columns
 from stallscope.profiler.nsys.database import Database
-from stallscope.profiler.nsys.growing import Coded, Columns
+from stallscope.profiler.nsys.growing import Coded, Columns, Kind
 from stallscope.profiler.nsys.launches import Ids, match, match_processes
 from stallscope.profiler.nsys.sound_rows import sound
 from stallscope.profiler.nsys.texts import distinct
 from stallscope.profiler.nsys.threads import Threads
+from stallscope.profiler.nsys.timed_columns import timed_columns
 from stallscope.profiler.trace.timeline import (
     UNKNOWN,
     Bytes,
@@ -76,23 +76,9 @@ class Launches:
 
 def read_calls(database: Database, threads: Threads) -> Launches:
     """Read the calls; where none were traced, the host's waits for the device stand for them."""
-    table = database.tables.get(RUNTIME)
-    columns: Columns = (
-        {}
-        if table is None
-        else read_columns(
-            database,
-            table,
-            {
-                "start": "int64",
-                "end": "int64",
-                "globalTid": "coded",
-                "correlationId": "uint32",
-                "nameId": "int32",
-            },
-        )
-    )
-    if "start" not in columns or "end" not in columns:
+    kinds: dict[str, Kind] = {"globalTid": "coded", "correlationId": "uint32", "nameId": "int32"}
+    columns = timed_columns(database, RUNTIME, kinds)
+    if not columns:
         return _waits(database)
     columns, damaged = sound(columns)
     count = len(columns["start"])
@@ -131,13 +117,8 @@ def _kinds(database: Database, columns: Columns, count: int) -> Bytes:
 
 def _waits(database: Database) -> Launches:
     """Read the waits that CUPTI itself records, of processes: their threads are not known."""
-    table = database.tables.get(SYNCHRONIZATION)
-    columns: Columns = (
-        {}
-        if table is None
-        else read_columns(database, table, {"start": "int64", "end": "int64", "syncType": "uint8"})
-    )
-    if "start" not in columns or "end" not in columns or "syncType" not in columns:
+    columns = timed_columns(database, SYNCHRONIZATION, {"syncType": "uint8"}, needed=("syncType",))
+    if not columns:
         none: Calls = empty(Calls)
         return Launches(none, np.empty(0, dtype=np.uint32), none.thread, ())
     columns, damaged = sound(columns)

@@ -8,12 +8,12 @@ from dataclasses import fields
 import numpy as np
 
 from stallscope.profiler.nsys.calls import Launches
-from stallscope.profiler.nsys.columns import read_columns
 from stallscope.profiler.nsys.database import Database
 from stallscope.profiler.nsys.device_ids import DeviceIds
 from stallscope.profiler.nsys.growing import Columns, Kind
 from stallscope.profiler.nsys.page_rows import MISSING
 from stallscope.profiler.nsys.sound_rows import sound
+from stallscope.profiler.nsys.timed_columns import ON_DEVICE, timed_columns
 from stallscope.profiler.trace.timeline import UNKNOWN, Bytes, Copies, CopyKind, empty
 
 MEMCPY = "CUPTI_ACTIVITY_KIND_MEMCPY"
@@ -28,15 +28,7 @@ _KIND_OF[10] = CopyKind.BETWEEN_DEVICES
 # ENUM_CUDA_MEM_KIND: 0 is pageable, 1 pinned; managed and unknown memory is neither.
 _PAGEABLE_OF = np.full(256, 255, dtype=np.uint8)
 _PAGEABLE_OF[[0, 1]] = 1, 0
-_KINDS: dict[str, Kind] = {
-    "start": "int64",
-    "end": "int64",
-    "deviceId": "int32",
-    "streamId": "int32",
-    "correlationId": "uint32",
-    "globalPid": "coded",
-    "bytes": "int64",
-}
+_KINDS: dict[str, Kind] = {**ON_DEVICE, "bytes": "int64"}
 _COPY_KINDS: dict[str, Kind] = {
     "copyKind": "uint8",
     "srcKind": "uint8",
@@ -50,9 +42,8 @@ def read_copies(database: Database, launches: Launches, devices: DeviceIds) -> t
     """Read copies, then memsets; return them and how many damaged rows were left out."""
     parts, damaged = [], 0
     for name, kinds in ((MEMCPY, {**_KINDS, **_COPY_KINDS}), (MEMSET, _KINDS)):
-        table = database.tables.get(name)
-        columns = {} if table is None else read_columns(database, table, kinds)
-        if "start" not in columns or "end" not in columns:
+        columns = timed_columns(database, name, kinds)
+        if not columns:
             continue
         columns, left_out = sound(columns)
         damaged += left_out

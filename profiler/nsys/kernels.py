@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 import numpy as np
 
 from stallscope.profiler.nsys.calls import Launches
-from stallscope.profiler.nsys.columns import read_columns
 from stallscope.profiler.nsys.database import Database
 from stallscope.profiler.nsys.device_ids import DeviceIds
 from stallscope.profiler.nsys.growing import Columns, Kind
@@ -16,6 +14,7 @@ from stallscope.profiler.nsys.kernel_names import short_kernel_name
 from stallscope.profiler.nsys.page_rows import MISSING, Rare
 from stallscope.profiler.nsys.sound_rows import sound
 from stallscope.profiler.nsys.texts import distinct
+from stallscope.profiler.nsys.timed_columns import ON_DEVICE, timed_columns
 from stallscope.profiler.trace.timeline import UNKNOWN, Ints, Kernels, SmallInts, empty
 
 KERNEL = "CUPTI_ACTIVITY_KIND_KERNEL"
@@ -24,15 +23,6 @@ WHOLE_GRAPH = "CUDA graph, traced as a whole"
 _GRAPH_SHIFT = 32  # a graph node's id holds its graph's in the upper half
 _FIELDS = tuple(field.name for field in fields(Kernels))
 _NO_NAME = "a kernel without a name"
-
-_KINDS: dict[str, Kind] = {
-    "start": "int64",
-    "end": "int64",
-    "deviceId": "int32",
-    "streamId": "int32",
-    "correlationId": "uint32",
-    "globalPid": "coded",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,21 +40,16 @@ def read_kernels(database: Database, launches: Launches, devices: DeviceIds) -> 
     found = _kernels(database, launches, devices)
     if np.any(found.kernels.graph != UNKNOWN):
         return found
-    columns = _columns(database, GRAPH_TRACE, {**_KINDS, "graphId": "int64"})
+    columns = timed_columns(database, GRAPH_TRACE, {**ON_DEVICE, "graphId": "int64"})
     return _with_graphs(found, columns, launches, devices)
-
-
-def _columns(database: Database, name: str, kinds: Mapping[str, Kind]) -> Columns:
-    table = database.tables.get(name)
-    columns = {} if table is None else read_columns(database, table, kinds)
-    return columns if "start" in columns and "end" in columns else {}
 
 
 def _kernels(database: Database, launches: Launches, devices: DeviceIds) -> KernelRows:
     table = database.tables.get(KERNEL)
     name = None if table is None else table.first("demangledName", "shortName", "mangledName")
-    kinds: dict[str, Kind] = {**_KINDS, "graphNodeId": "rare", "graphId": "rare"}
-    columns = _columns(database, KERNEL, kinds if name is None else {**kinds, name: "int32"})
+    kinds: dict[str, Kind] = {**ON_DEVICE, "graphNodeId": "rare", "graphId": "rare"}
+    kinds |= {} if name is None else {name: "int32"}
+    columns = timed_columns(database, KERNEL, kinds)
     if not columns:
         return KernelRows(empty(Kernels), ())
     columns, damaged = sound(columns)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from stallscope.profiler.nsys.columns import read_columns
 from stallscope.profiler.nsys.database import Database
 from stallscope.profiler.nsys.sound_rows import sound
 from stallscope.profiler.nsys.texts import Texts, distinct
 from stallscope.profiler.nsys.threads import Threads
+from stallscope.profiler.nsys.timed_columns import timed_columns
 from stallscope.profiler.trace.timeline import UNKNOWN, Ranges, empty
 
 OSRT = "OSRT_API"
@@ -20,17 +20,8 @@ def read_os_calls(database: Database, threads: Threads, texts: Texts) -> tuple[R
 
     nsys traces those that can block, and leaves out the shortest.
     """
-    table = database.tables.get(OSRT)
-    columns = (
-        {}
-        if table is None
-        else read_columns(
-            database,
-            table,
-            {"start": "int64", "end": "int64", "globalTid": "coded", "nameId": "int32"},
-        )
-    )
-    if "start" not in columns or "end" not in columns:
+    columns = timed_columns(database, OSRT, {"globalTid": "coded", "nameId": "int32"})
+    if not columns:
         none: Ranges = empty(Ranges)
         return none, 0
     columns, damaged = sound(columns)

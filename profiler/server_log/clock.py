@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from datetime import date
-from functools import lru_cache
 from typing import NamedTuple
 
+from stallscope.profiler.calendar_days import days_since_1970
 from stallscope.profiler.wall_clock import WallClock
 
 _S = 1_000_000_000
-_EPOCH = date(1970, 1, 1).toordinal()
 _DAY = 86_400
 _SET_BACK_S = 600  # processes write late by seconds; a clock that goes back further was set back
 _NEW_YEAR_S = 180 * _DAY
@@ -26,7 +24,6 @@ _STAMPS = (
 )
 _UNIX = re.compile(r"\btimestamp=(\d{9,10})\b")  # llama.cpp's server until 2024
 _WHERE = 400  # a stamp stands at the head of a line, behind the names of processes at most
-_YEARS = range(1970, 2200)
 _LAST_S = 200 * 365 * _DAY  # nothing runs as long, and its nanoseconds fit 64 bits
 _NO_YEAR = 2001  # of stamps that state none; a leap day moves them to 2000
 
@@ -56,21 +53,10 @@ def _seconds(found: re.Match[str]) -> int | None:
     if parts.get("year") is None and (month, day) == (2, 29):
         month, day = 3, 1
     hours, minutes, seconds = int(parts["h"]), int(parts["m"]), int(parts["s"])
-    days = _days(year, month, day)
+    days = days_since_1970(year, month, day)
     if days is None or hours > 23 or minutes > 59 or seconds > 59:
         return None
     return days * _DAY + hours * 3600 + minutes * 60 + seconds
-
-
-@lru_cache(maxsize=64)
-def _days(year: int, month: int, day: int) -> int | None:
-    """Count days since 1970; None where the calendar has no such day, or it is far from ours."""
-    if year not in _YEARS:
-        return None
-    try:
-        return date(year, month, day).toordinal() - _EPOCH
-    except ValueError:
-        return None
 
 
 class LogClock:

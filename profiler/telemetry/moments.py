@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import calendar
 import re
-from datetime import date
-from functools import lru_cache
+
+from stallscope.profiler.calendar_days import days_since_1970
 
 _YEAR_FIRST = re.compile(
     r"(\d{4})[/-](\d{1,2})[/-](\d{1,2})[ T]+(\d{1,2}):(\d{2}):(\d{2})(?:[.,](\d{1,9}))?Z?"
@@ -18,7 +18,6 @@ _DAY_FIRST = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4}) +(\d{1,2}):(\d{2}):(\d{2
 _CTIME = re.compile(r"(?:\w{2,3}\.? )?(\w{3}) +(\d{1,2}) +(\d{1,2}):(\d{2}):(\d{2}) (\d{4})")
 _DIGITS = re.compile(r"(\d{8}) (\d{2}):(\d{2}):(\d{2})")  # dmon -o DT
 _UNIX = re.compile(r"1\d{9}(?:\.\d{1,9})?")
-_EPOCH = date(1970, 1, 1).toordinal()
 _MONTHS = {name.lower(): i for i, name in enumerate(calendar.month_abbr) if name}
 
 
@@ -63,19 +62,8 @@ def _ns(
     fraction: str | None = None,
 ) -> int | None:
     is_time = hour < 24 and minute < 60 and second < 61
-    days = _days(year, month, day)
+    days = days_since_1970(year, month, day)
     if not is_time or days is None:
         return None
     seconds = ((days * 24 + hour) * 60 + minute) * 60 + second
     return seconds * 1_000_000_000 + _part_ns(fraction)
-
-
-@lru_cache(maxsize=64)
-def _days(year: int, month: int, day: int) -> int | None:
-    """Count days since 1970; None where the calendar has no such day, or it is far from ours."""
-    if not 1970 <= year < 2200:
-        return None
-    try:
-        return date(year, month, day).toordinal() - _EPOCH
-    except ValueError:
-        return None
