@@ -35,8 +35,9 @@ if TYPE_CHECKING:
     from stallscope.profiler.capture import Capture
 
 FILES_HELP = (
-    "A capture, an nsys or PyTorch trace, nsys stats, what ncu, nvidia-smi or DCGM prints, or a "
-    "server's log; several traces: one for each rank; several others: joined; - reads stdin."
+    "A capture, an nsys or PyTorch trace, nsys stats, what ncu, nvidia-smi or DCGM prints, a "
+    "benchmark's result, or a server's log or metrics; several traces: one for each rank; several "
+    "others: joined; - reads stdin."
 )
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from stallscope.errors import InputError
 from stallscope.profiler.benchmark.formats import has_results
 from stallscope.profiler.capture_file import is_capture
+from stallscope.profiler.metrics_page.foreign import page_kind
 from stallscope.profiler.metrics_page.reader import has_page as has_metrics_page
 from stallscope.profiler.ncu.pages import has_page
 from stallscope.profiler.nsys.stats_tables import has_table
@@ -99,7 +100,8 @@ def kind_of(path: Path) -> str:
     """Say in words what the file seems to be; raise InputError if there is nothing to read."""
     head = _head(path)[:SAMPLE_BYTES]
     signature = next((kind for start, kind in _SIGNATURES if head.startswith(start)), None)
-    return signature or plain_kind(head)
+    kind = signature or plain_kind(head)
+    return (page_kind(decoded(head)) or kind) if kind == "a text file" else kind
 
 
 def plain_kind(head: bytes) -> str:

@@ -16,6 +16,7 @@ _LINE = re.compile(
 _LABEL = re.compile(r'([A-Za-z_]\w*)[ \t]*=[ \t]*"((?:[^"\\]|\\.)*)"')
 _ESCAPE = re.compile(r"\\(.)")
 _MOST_LONG = 1 << 16
+_MOST = 1e30  # no counter of ours gets there, and sums of such stay finite
 _LEAST_MS = 100_000_000_000  # as seconds this is the year 5138; as milliseconds 1973
 
 
@@ -37,7 +38,7 @@ def sample_of(line: str) -> Sample | None:
         value, time = float(found["value"]), float(found["time"] or "nan")
     except ValueError:  # "1.2.3"
         return None
-    if not math.isfinite(value):
+    if not abs(value) < _MOST:
         return None
     labels = {k: _ESCAPE.sub(_unescaped, v) for k, v in _LABEL.findall(found["labels"] or "")}
     return Sample(found["name"], labels, value, _unix_ns(time))
@@ -49,6 +50,11 @@ def _unescaped(found: re.Match[str]) -> str:
 
 def _unix_ns(time: float) -> int | None:
     """Take seconds, as OpenMetrics writes them, or milliseconds, as Prometheus text does."""
-    if not math.isfinite(time) or not 0 < time < 1e15:
+    if not math.isfinite(time) or time <= 0:
         return None
-    return round(time * 1e6) if time >= _LEAST_MS else round(time * 1e9)
+    return sane_ns(round(time * 1e6) if time >= _LEAST_MS else round(time * 1e9))
+
+
+def sane_ns(unix_ns: int) -> int | None:
+    """Return a time before 2116; later ones do not fit what they are stored in."""
+    return unix_ns if 0 < unix_ns < 2**62 else None

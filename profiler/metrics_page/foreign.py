@@ -48,6 +48,12 @@ def what_it_holds(text: str) -> str:
     return f"it holds metrics of {_KNOWN.get(most, f'{most}_…')}, and none of an engine"
 
 
-def has_metrics(text: str) -> bool:
-    """Tell whether any line is a metric with a value."""
-    return any(sample_of(line) is not None for line in text.splitlines()[:_LINES])
+def page_kind(text: str) -> str | None:
+    """Say of a file what it holds, if it is HTML or metrics of something else."""
+    if _HTML.match(text):
+        return "an HTML page"
+    lines = text.splitlines()[:_LINES]
+    metrics = sum(sample_of(line) is not None for line in lines)
+    if not metrics or metrics < sum(bool(x.strip()) and x[0] != "#" for x in lines) / 2:
+        return None
+    return f"a page of metrics, and {what_it_holds(text)}"

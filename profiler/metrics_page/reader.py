@@ -12,9 +12,10 @@ from pathlib import Path
 from stallscope.errors import InputError
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.metrics_page.engines import engine_of, may_matter
-from stallscope.profiler.metrics_page.exposition import sample_of
+from stallscope.profiler.metrics_page.exposition import sample_of, sane_ns
 from stallscope.profiler.metrics_page.notes import CUT
 from stallscope.profiler.metrics_page.scrape import (
+    DEVICES,
     START,
     Scrape,
     is_broken_off,
@@ -93,7 +94,7 @@ def _pages(path: Path) -> Iterator[tuple[int | None, list[str], bool]]:
         if found is not None or series in seen:
             if kept:
                 yield unix_ns, kept, False
-            unix_ns = int(found[1]) * _MS if found is not None else None
+            unix_ns = sane_ns(int(found[1]) * _MS) if found is not None else None
             kept, size = [], 0
             seen.clear()
         size += len(line)
@@ -105,7 +106,7 @@ def _pages(path: Path) -> Iterator[tuple[int | None, list[str], bool]]:
         if series:
             seen.add(series)
             kept.append(line)
-        elif line.startswith(START):
+        elif line.startswith((START, DEVICES)):
             kept.append(line)
     is_cut = is_broken_off(line)
     if is_cut and kept[-1:] == [line]:

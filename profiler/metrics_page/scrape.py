@@ -14,6 +14,7 @@ from stallscope.profiler.metrics_page.table import Values
 IDENTITY = ("instance", "pod", "model_name", "model", "engine", "dp_rank")
 # Ranks of one engine: each tells the same, so the highest stands for all.
 _SHARDS = ("tp_rank", "pp_rank", "moe_ep_rank", "pid")
+DEVICES = "DCGM_FI_"
 START = "process_start_time_seconds"
 
 
@@ -37,7 +38,8 @@ class Scrape:
     """What a page told: `values` by engine and quantity, `facts` that do not change.
 
     `starts` are start times of processes by instance ("" on a page of one), `unix_ns` when its
-    samples were taken; `is_cut` says that the last line breaks off.
+    samples were taken; `is_cut` says that the last line breaks off. `devices` are the lines of
+    dcgm-exporter on the same page.
     """
 
     t_ns: int
@@ -46,6 +48,7 @@ class Scrape:
     facts: Mapping[Identity, Mapping[str, str]]
     starts: Mapping[str, float] = field(default_factory=dict)
     is_cut: bool = False
+    devices: tuple[str, ...] = ()
 
 
 def scrape_of(page: Page) -> Scrape:
@@ -68,8 +71,11 @@ def scrape_lines(
     for line in lines:
         if may_matter(line) or line.startswith(START):
             parts.take(line)
+        elif line.startswith(DEVICES):
+            parts.devices.append(line)
     when = parts.unix_ns if unix_ns is None else unix_ns
-    return Scrape(t_ns, when, parts.values(), parts.facts, parts.starts, is_cut)
+    devices = tuple(parts.devices)
+    return Scrape(t_ns, when, parts.values(), parts.facts, parts.starts, is_cut, devices)
 
 
 def scrape_samples(samples: Iterable[Sample], t_ns: int, unix_ns: int) -> Scrape:
@@ -91,6 +97,7 @@ class _Parts:
         self._finish: dict[Identity, Callable[[Values], None]] = {}
         self.facts: dict[Identity, dict[str, str]] = {}
         self.starts: dict[str, float] = {}
+        self.devices: list[str] = []
         self.unix_ns: int | None = None
 
     def take(self, line: str) -> None:

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 
 from stallscope.errors import InputError
 from stallscope.profiler.capture import Capture, EngineSample, Event, Source
+from stallscope.profiler.metrics_page.behind import told_apart
 from stallscope.profiler.metrics_page.counters import Counters, is_counter, restarts
+from stallscope.profiler.metrics_page.devices import with_devices
 from stallscope.profiler.metrics_page.engine_names import engine_names
-from stallscope.profiler.metrics_page.engines import ENGINES
 from stallscope.profiler.metrics_page.foreign import READ, what_it_holds
+from stallscope.profiler.metrics_page.means import means_of_life
 from stallscope.profiler.metrics_page.notes import notes, unseen, without_dead_kv
 from stallscope.profiler.metrics_page.scrape import Identity, Page, Scrape, scrape_of
+from stallscope.profiler.metrics_page.standstill import standstill
+from stallscope.profiler.metrics_page.subject import SETTINGS, cap_of, settings_of, subject_of
 from stallscope.profiler.metrics_page.times import jumps_back
-from stallscope.profiler.sequence_cap import decoding_cap, seen_cap
-from stallscope.profiler.spec import Subject
 
 KIND = "metrics page"
-_KV_DTYPES = {"fp8": "fp8", "fp8_e4m3": "fp8", "fp8_e5m2": "fp8", "bfloat16": "bf16"}
 
 
 def capture_of(pages: Sequence[Page], source: str) -> Capture:
@@ -42,32 +43,36 @@ def capture_of_scrapes(
     Counters go on rising where a server began anew (event `restart`). The subject holds the caps
     that a page states, or that running requests show. Raises InputError where nothing is told.
     """
-    told = [scrape for scrape in scrapes if scrape.values]
+    told, servers = told_apart([scrape for scrape in scrapes if scrape.values])
     if not told:
         raise InputError(f"{source}: no page holds a metric of an engine; {READ}")
     names = engine_names({i for scrape in told for i in scrape.values})
-    settings = _settings(told)
+    engines = {identity.engine for identity in names}
+    engine = engines.pop() if len(engines) == 1 else None
+    settings = settings_of(told)
     all_samples, found_restarts = _samples(told, names)
     samples = without_dead_kv(all_samples)
-    cap, how_seen = _cap(settings, samples, names)
+    cap, how_seen = cap_of(settings, samples, engine)
     events = [
         *notes(scrapes, is_timed=is_timed),
-        *(Event(0, "check", None, {"sentence": s}) for s in (*said, how_seen) if s),
+        *_checks(*said, servers, how_seen, means_of_life(samples)),
         *found_restarts,
+        *(standstill(samples) if is_timed else ()),
         *unseen(samples, all_samples, cap),
     ]
     first = told[0]
-    return Capture(
-        subject=_subject(settings, names, cap),
+    capture = Capture(
+        subject=subject_of(settings, engine, cap),
         engine_samples=tuple(samples),
         events=tuple(sorted(events, key=attrgetter("t_ns"))),
         sources=(Source(0, KIND, source, "unix time" if first.unix_ns else "none", 0, 0),),
-        meta={
-            "ended": {},
-            "metrics_page": settings,
-            "clock": _clock(told),
-        },
+        meta={"ended": {}, "metrics_page": settings, "clock": _clock(told)},
     )
+    return with_devices(capture, told, source)
+
+
+def _checks(*sentences: str | None) -> Iterator[Event]:
+    return (Event(0, "check", None, {"sentence": sentence}) for sentence in sentences if sentence)
 
 
 def _clock(scrapes: Sequence[Scrape]) -> dict[str, int] | None:
@@ -89,13 +94,10 @@ def _samples(
             samples += (
                 EngineSample(scrape.t_ns, name, quantity, value)
                 for quantity, value in values.items()
-                if not is_counter(quantity) and quantity not in _SETTINGS
+                if not is_counter(quantity) and quantity not in SETTINGS
             )
             samples += counters.take(scrape.t_ns, values, scrape.starts.get(instance))
     return samples, list(restarts(list(followed.values())))
-
-
-_SETTINGS = frozenset(name for known in ENGINES for name in known.table.settings)
 
 
 def _by_name(
@@ -109,60 +111,3 @@ def _by_name(
         for quantity, value in values.items():
             joined.setdefault(quantity, value)
     return found
-
-
-def _settings(scrapes: Sequence[Scrape]) -> dict[str, float | str]:
-    """Gather facts, the last statement of each; what engines state differently is left out."""
-    by_fact: dict[str, dict[Identity, float | str]] = {}
-    for scrape in scrapes:
-        for identity, facts in scrape.facts.items():
-            model = dict(identity.labels).get("model_name")
-            for fact, value in {**facts, **({"model": model} if model else {})}.items():
-                by_fact.setdefault(fact, {})[identity] = _number(value)
-        for identity, values in scrape.values.items():
-            for fact in _SETTINGS & values.keys():
-                by_fact.setdefault(fact, {})[identity] = values[fact]
-    agreed = {fact: set(stated.values()) for fact, stated in by_fact.items()}
-    return {fact: values.pop() for fact, values in agreed.items() if len(values) == 1}
-
-
-def _number(text: str) -> float | str:
-    try:
-        return float(text) if text[:1].isdigit() and len(text) < 20 else text
-    except ValueError:
-        return text
-
-
-def _cap(
-    settings: Mapping[str, float | str],
-    samples: Sequence[EngineSample],
-    names: Mapping[Identity, str],
-) -> tuple[int | None, str | None]:
-    stated = _whole(settings, "max_num_seqs")
-    if stated is not None:
-        return stated, None
-    engines = {identity.engine for identity in names}
-    seen = seen_cap(samples, engines.pop(), source="page", moment="page")
-    seen = seen or decoding_cap(samples, "page")
-    return (None, None) if seen is None or engines else (seen.running, seen.sentence)
-
-
-def _whole(settings: Mapping[str, float | str], name: str) -> int | None:
-    value = settings.get(name)
-    return round(value) if isinstance(value, float) and 0 < value < 2**53 else None
-
-
-def _subject(
-    settings: Mapping[str, float | str], names: Mapping[Identity, str], cap: int | None
-) -> Subject:
-    engines = {identity.engine for identity in names}
-    model = settings.get("model")
-    return Subject(
-        kv_dtype=_KV_DTYPES.get(str(settings.get("kv_dtype", ""))),
-        engine=engines.pop() if len(engines) == 1 else None,
-        workload=f"serving {model}" if model else None,
-        max_num_seqs=cap,
-        max_num_batched_tokens=_whole(settings, "max_num_batched_tokens"),
-        kv_budget_bytes=_whole(settings, "kv_bytes"),
-        block_size=_whole(settings, "block_size"),
-    )

@@ -5,14 +5,15 @@ Columns are named as vLLM's metrics, with or without prefix and "_total"; "_pct"
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from stallscope.profiler.metrics_page.exposition import sane_ns
 from stallscope.profiler.metrics_page.scrape import Identity, Scrape
 from stallscope.profiler.metrics_page.vllm import VLLM
+from stallscope.profiler.telemetry.query_csv import split_cells
 
 _LAST_S = 7e9  # in the year 2191
 _UNIX = ("timestamp_sec", "timestamp", "unix_time", "time")
@@ -20,6 +21,7 @@ _RELATIVE = ("relative_time_sec", "elapsed_sec", "elapsed_s")
 _GAUGES = {"running", "waiting"}  # without them a table tells nothing of the load
 _MOST_LONG = 1 << 14
 _S = 1_000_000_000
+_MOST = 1e18
 _PICKS = VLLM.picks()
 _VLLM = Identity(VLLM.engine, ())
 
@@ -72,7 +74,7 @@ def read_rows(header: str, lines: Iterable[str]) -> Rows:
     for line in lines:
         if not line.endswith(("\n", "\r")):
             break
-        cells = next(csv.reader([line]), []) if len(line) < _MOST_LONG else []
+        cells = split_cells(line, ",") if len(line) < _MOST_LONG else []
         scrape = _scrape(cells, names, columns) if len(cells) == len(names) else None
         if scrape is not None:
             scrapes.append(scrape)
@@ -94,7 +96,7 @@ def _scrape(
             values.setdefault(column.quantity, value * column.scale)
     VLLM.finish(values)
     told = {_VLLM: {k: v for k, v in values.items() if not k.startswith("_")}} if values else {}
-    unix_ns = None if unix_s is None else round(unix_s * 1e6) * 1000  # as fine as a float is
+    unix_ns = None if unix_s is None else sane_ns(round(unix_s * 1e6) * 1000)  # a float's grain
     return Scrape(round((relative_s or 0.0) * _S), unix_ns, told, {})
 
 
@@ -113,4 +115,4 @@ def _number(cell: str) -> float | None:
         value = float(cell) if len(cell) < 40 and "_" not in cell else math.nan
     except ValueError:
         return None
-    return value if math.isfinite(value) and abs(value) < 1e18 else None
+    return value if math.isfinite(value) and abs(value) < _MOST else None

@@ -15,6 +15,7 @@ from stallscope.profiler.telemetry import (
     query_text,
     query_xml,
     smi_table,
+    transfer_csv,
     unheaded,
 )
 from stallscope.profiler.telemetry.rows import Telemetry
@@ -35,6 +36,7 @@ class Form(StrEnum):
     DCGM_MONITOR = "what dcgmi dmon prints"
     DCGM_PAGE = "a page of dcgm-exporter"
     DCGM_VALUES = "a table of DCGM's values"
+    TRANSFER_CSV = "a table of PCIe traffic"
 
 
 _MARKS: tuple[tuple[Form, Callable[[str], object]], ...] = (
@@ -45,6 +47,7 @@ _MARKS: tuple[tuple[Form, Callable[[str], object]], ...] = (
     (Form.DCGM_MONITOR, lambda line: dcgm_monitor.HEADER.fullmatch(line)),
     (Form.DCGM_PAGE, lambda line: dcgm_page.LINE.fullmatch(line)),
     (Form.DCGM_VALUES, dcgm_values.is_header),
+    (Form.TRANSFER_CSV, transfer_csv.is_header),
     (Form.QUERY_CSV, query_csv.heading),
 )
 
@@ -76,6 +79,7 @@ _READERS: dict[Form, Callable[[Sequence[str]], Telemetry]] = {
     Form.DCGM_MONITOR: dcgm_monitor.read_dcgm_monitor,
     Form.DCGM_PAGE: dcgm_page.read_dcgm_page,
     Form.DCGM_VALUES: dcgm_values.read_dcgm_values,
+    Form.TRANSFER_CSV: transfer_csv.read_transfer_csv,
 }
 
 

@@ -122,17 +122,24 @@ def server_logs() -> list[bytes]:
 
 
 def metrics_pages() -> list[bytes]:
-    """Pages of each engine, series of them, and a table of scrapes."""
+    """Pages of each engine, alone, in series and in turn, and a table of scrapes."""
     import test_other_pages as other
+    import test_page_trouble as trouble
     import test_vllm_page as vllm
-    import test_wide_csv as wide
+    import test_wide_csv as table
     from metrics_pages import page, series
 
-    now = page("vllm:", vllm.NOW, vllm.LABELS)
-    later = page("vllm:", {name: value * 2 for name, value in vllm.NOW.items()}, vllm.LABELS)
+    one = page("vllm:", vllm.NOW, vllm.LABELS)
+    ranks = other.sglang_new(0, 1, 3.0) + page("sglang_", other.OF_REQUESTS)
     texts = (
-        *(now, series(now, later, now), wide.HEADER + wide.ROWS),
-        *(page("sglang:", other.SGLANG_OLD), page("llamacpp:", other.LLAMA)),
+        series(one, one.replace("2000.0", "2100.0"), one),
+        one,
+        series(*(trouble.started(1.6e9 + i % 2, 10.0 * i) for i in range(6))),
+        page("sglang:", other.SGLANG_OLD) + ranks,
+        series(other.triton(scheduled=6, max=512), other.triton(scheduled=6, max=8, active=6)),
+        page("llamacpp:", other.LLAMA) * 3,
+        series(f"{trouble.GPU}50\n{one}", f"{trouble.GPU}70\n{one}"),
+        table.HEADER + table.ROWS * 3,
     )
     found = corpus("prom/*", "prom_series/*", "prom_ts/*server_metrics.csv")
     return [text.encode() for text in texts] + found

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from telemetry_read import MIB, latest, missing, read, sentences, values
-from telemetry_texts import QUERY
+from telemetry_texts import QUERY, TRANSFER
 
 from stallscope.errors import InputError
 
@@ -222,3 +222,20 @@ def test_bare_numbers_without_a_header_are_refused(tmp_path: Path) -> None:
 def test_a_header_alone_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="has no row"):
         read(tmp_path, QUERY.splitlines(keepends=True)[0])
+
+
+def test_a_table_of_pcie_traffic(tmp_path: Path) -> None:
+    capture = read(tmp_path, TRANSFER + "late,1.0,0,3,4,5\n" + "1770189993.250,2.000,0,3.0")
+    assert values(capture) == {
+        "GPU 0": [
+            (0, "pcie_rx_bytes_per_s", 0.5e6, "B/s"),
+            (0, "pcie_tx_bytes_per_s", 2e6, "B/s"),
+            (1_000_000_000, "pcie_rx_bytes_per_s", 96e6, "B/s"),
+            (1_000_000_000, "pcie_tx_bytes_per_s", 3e6, "B/s"),
+        ],
+        "GPU 1": [(0, "pcie_tx_bytes_per_s", 5e6, "B/s")],
+    }
+    assert [s.clock for s in capture.sources] == ["unix time"]
+    said = " ".join(sentences(capture))
+    assert "1 line has more or fewer cells" in said
+    assert "breaks off" in said

@@ -12,6 +12,7 @@ from telemetry_texts import (
     QUERY,
     REPORT,
     TABLE,
+    TRANSFER,
     XML,
 )
 
@@ -31,6 +32,7 @@ TEXTS = {
     Form.DCGM_MONITOR: DCGM_DMON + "GPU-I 3   0.9 0.8 0.3 0.2 0.6 0.05 0.3 241.3 18 61 97\n",
     Form.DCGM_PAGE: "# scrape_unix_ms 1700000000000\n" + PAGE + PAGE,
     Form.DCGM_VALUES: VALUES,
+    Form.TRANSFER_CSV: TRANSFER * 2,
 }
 
 
