@@ -21,6 +21,7 @@ from stallscope.analyzers.kv_life import DEFAULT_LENGTHS, allocated_rows, kv_row
 from stallscope.analyzers.load.demand import Demand
 from stallscope.analyzers.load.engine_latency import engine_latencies, latency_note
 from stallscope.analyzers.load.estimated_work import work_measures_of_samples
+from stallscope.analyzers.load.in_front import in_front_measures, in_front_note
 from stallscope.analyzers.load.offered import unseen_offer
 from stallscope.analyzers.load.preemption import preempts
 from stallscope.analyzers.load.put_back import put_back
@@ -145,6 +146,7 @@ def diagnose(
             *latency_note(told, client_latencies(capture)),
             *put_back_note(put_back(capture.engine_samples)),
             *gap_notes(run.costs),
+            *in_front_note(capture, run.span),
             *sweep_note(capture),
             *step_notes(capture, run.costs),
             *mean_step_note(capture, run.cost, run.span),
@@ -196,6 +198,7 @@ def _measures(run: Run, judgement: Judgement) -> tuple[Measure, ...]:
     )
     grown = (
         *growth_measures(run.capture, judgement, run.span),
+        *in_front_measures(run.capture, run.span),
         *work_measures_of_samples(run.capture, run.cost, run.span),
     )
     return (*found, *grown, *step_measures(run.capture, run.costs, cost=run.cost))

@@ -19,6 +19,7 @@ from stallscope.analyzers.load.demand import (
     observe_demand,
 )
 from stallscope.analyzers.load.estimated_work import decide_by_estimates
+from stallscope.analyzers.load.in_front import decide_in_front
 from stallscope.analyzers.load.preemption import Preemption, observe_preemption
 from stallscope.analyzers.load.queue_limits import LIMIT_CLASS, LIMIT_HELD, Admission
 from stallscope.analyzers.load.sampled_work import sampled_budgets
@@ -176,6 +177,9 @@ def judge(
     offered = offered_concurrency(capture)
     if is_client_limited(demand, offered, t):
         return Judgement(load, _client(demand, offered or 0.0), demand, None, budgets)
+    outside = decide_in_front(capture, demand, span, t)
+    if outside is not None:
+        return Judgement(load, outside, demand, None, budgets)
     if load in ("idle", "underloaded"):
         return Judgement(load, _none(demand, t), demand, None, budgets)
     admission = _admission(capture, cost, span) if load == "overloaded" else None

@@ -53,6 +53,10 @@ MEASURES: dict[str, tuple[str, str]] = {
         "of the requests' time, waiting only for the step that ran when they came",
     ),
     "in_flight_offered": ("requests", "mean requests in flight that the clients offered"),
+    "ttft_in_front": (
+        "s",
+        "time to first token by the clients less that by the server: what passed in front of it",
+    ),
     "rate_offered": ("requests/s", "requests a second that the load generator was asked to send"),
     "rate_sent": ("requests/s", "requests a second that it sent"),
     "requests_completed": ("count", "requests that came back to the client"),

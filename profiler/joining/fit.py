@@ -25,7 +25,7 @@ MOST_RESIDUAL_NS = 2 * _S
 _APART = 2  # intervals: pauses and stretches that are shorter are not seen by every source
 _LEAST_NS = 2 * _S
 _STRAY = 5  # one moment in so many may have no partner: work of others, or of no request
-_MOST_ROWS = 4_000  # moments of one source; the first ones stand for the rest
+_MOST_ROWS = 2_000  # moments of one source; the first ones stand for the rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class Comparison:
         return tuple(f for f in found if f is not None)
 
     def guesses(self) -> Times:
-        """Return the offsets at which some long stretches of both would begin or end together."""
+        """Return the offsets, to the second, at which some moments of both would fall together."""
         asking = self.first if self._is_first_coarse else self.second
         other = self.second if self._is_first_coarse else self.first
         sign = 1 if self._is_first_coarse else -1
@@ -119,7 +119,8 @@ class Comparison:
             for asked, answers in zip(asking.asked, other.answers, strict=True)
             for i in _spread_over(len(asked))
         ]
-        return np.unique(np.concatenate(found)) if found else np.empty(0, dtype=np.int64)
+        seconds = [(offsets + _S // 2) // _S * _S for offsets in found]
+        return np.unique(np.concatenate(seconds)) if seconds else np.empty(0, dtype=np.int64)
 
     def _asked_by(self, is_first: bool, near_ns: int) -> Fit | None:
         asking, other = (self.first, self.second) if is_first else (self.second, self.first)

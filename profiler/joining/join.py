@@ -24,6 +24,7 @@ from stallscope.profiler.spec import Subject
 from stallscope.profiler.wall_clock import wall_clock
 
 _S = 1_000_000_000
+_LONGEST_NS = 1 << 61  # 73 years, on any clock
 
 
 class Given(NamedTuple):
@@ -71,9 +72,11 @@ def _part(given: Given) -> Part:
     work, wall = work_of(given.capture), wall_clock(given.capture)
     if work is None or work.span_ns[0] == work.span_ns[1]:
         raise InputError(
-            f"{given.name}: is {given.kind} without times, so nothing puts it beside other files; "
-            "give it alone"
+            f"{given.name}: is {given.kind} of one moment or without times, so nothing puts it "
+            "beside other files; give it alone"
         )
+    if max(map(abs, work.span_ns)) > _LONGEST_NS:
+        raise InputError(f"{given.name}: has times that are none; give it alone")
     if given.offset_s is None:
         return Part(given.name, given.kind, given.capture, wall, work)
     if wall is not None:

@@ -120,9 +120,8 @@ def pair_of(first: Part, second: Part) -> Pair:
 def _candidates(first: Part, second: Part) -> tuple[Candidate, ...] | None:
     is_stated = first.is_stated or second.is_stated
     if first.wall is None or second.wall is None:
-        begin_ns = first.work.span_ns[0] - second.work.span_ns[0]
         later_ns = round((second.begin_s - first.begin_s) * _S)
-        return (Candidate(begin_ns + later_ns, 0),) if is_stated else None
+        return (Candidate(first.work.span_ns[0] + later_ns, 0),) if is_stated else None
     if is_stated:
         return candidates_of(
             replace(first.wall, has_zone=True), replace(second.wall, has_zone=True)

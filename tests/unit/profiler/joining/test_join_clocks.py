@@ -158,6 +158,6 @@ def test_a_record_without_times_is_refused(tmp_path: Path) -> None:
     table = "# gpu    pwr  gtemp\n# Idx      W      C\n    0     43     48\n    0     44     48\n"
     said = refusal(tmp_path, server_log(LOAD), table)
     assert said == (
-        "gpu.csv: is output of nvidia-smi or DCGM without times, so nothing puts it beside other "
-        "files; give it alone"
+        "gpu.csv: is output of nvidia-smi or DCGM of one moment or without times, so nothing puts "
+        "it beside other files; give it alone"
     )
