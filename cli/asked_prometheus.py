@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from stallscope.profiler.prometheus.fleet import Fleet
 
 TIMEOUT_S = 60.0  # of a query; Prometheus itself gives up after two minutes
+MISSED = 3  # readings in a row that a scraped server may miss without a word
 MOST_BYTES = 128 * 2**20
 
 
@@ -68,11 +69,16 @@ def read_replicas(plan: FleetPlan) -> tuple[dict[str, Capture], tuple[str, ...]]
 
 
 def how_read(fleet: Fleet) -> tuple[str, ...]:
-    """Say where less was read than Prometheus has."""
+    """Say who was silent at the end, and where less was read than Prometheus has."""
     step_s, scraped_s = fleet.window.step_s, fleet.interval_s
+    said = [
+        f"{name} told nothing in the last {silent_s:,.0f} s: is it down, or no longer scraped?"
+        for name, silent_s in fleet.silent_s().items()
+        if silent_s > (MISSED + 0.5) * step_s
+    ]
     if step_s > scraped_s:
-        return (
+        said.append(
             f"Prometheus' samples of every {scraped_s:g} s were read every {step_s:g} s, as there "
-            "are so many: --since a shorter time sees more.",
+            "are so many: --since a shorter time sees more."
         )
-    return ()
+    return tuple(said)

@@ -23,6 +23,13 @@ class Fleet:
     window: Window
     interval_s: float
 
+    def silent_s(self) -> Mapping[str, float]:
+        """Return for how long each replica had told nothing at the window's last reading."""
+        last_s = self.window.times()[-1]
+        return {
+            n: last_s - (scrapes[-1].unix_ns or 0) * 1e-9 for n, scrapes in self.replicas.items()
+        }
+
 
 def read_fleet(api: Api, inner: str, *, since_s: float, end_s: float) -> Fleet:
     """Read every engine's series within the label matchers `inner`, over the last `since_s`.

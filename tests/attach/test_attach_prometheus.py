@@ -7,7 +7,7 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -32,8 +32,16 @@ def ask(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def playing(fleet: Gauges, requests: list[tuple[str, dict[str, str]]]) -> Script:
-    """Answer as Prometheus does, of instances whose gauges stand still."""
+def playing(
+    fleet: Gauges,
+    requests: list[tuple[str, dict[str, str]]],
+    down: Collection[str] = (),
+    down_s: float = 0.0,
+) -> Script:
+    """Answer as Prometheus does, of instances whose gauges stand still.
+
+    Those that are `down` told nothing in the last `down_s`.
+    """
     known = [
         {"__name__": name, "instance": instance, "job": "vllm", "model_name": "m", "engine": "0"}
         for instance in fleet
@@ -57,8 +65,9 @@ def playing(fleet: Gauges, requests: list[tuple[str, dict[str, str]]]) -> Script
             data = {"resultType": "matrix", "result": []}
             for labels in known:
                 if labels["__name__"] in asked["query"]:
+                    seen = [t for t in times if labels["instance"] not in down or t < end - down_s]
                     value = fleet[labels["instance"]][NAMES.index(labels["__name__"])]
-                    points = [[t, str(value)] for t in times]
+                    points = [[t, str(value)] for t in seen]
                     data["result"].append({"metric": labels, "values": points})
         send(handler, json.dumps({"status": "success", "data": data}).encode())
 
@@ -88,6 +97,17 @@ def test_a_fleet_behind_a_path_and_a_token() -> None:
     assert {float(asked["step"]) for asked in ranges} == {STEP_S}
     assert {float(a["end"]) - float(a["start"]) for a in ranges} == {1800.0}
     assert "hidden" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(("down_s", "is_said"), [(44.0, False), (46.0, True)])
+def test_a_replica_that_fell_silent_is_named(down_s: float, is_said: bool) -> None:
+    """Readings are 15 s apart: without those of 44 s the last one is 45 s old, the third."""
+    fleet = {"gpu1:8000": (4.0, 0.0, 0.2), "gpu2:8000": (4.0, 0.0, 0.2)}
+    with serving(playing(fleet, [], ["gpu2:8000"], down_s)) as served:
+        done = ask(served.url, "--format", "json")
+    notes = json.loads(done.stdout)["notes"]
+    silent = "gpu2:8000 told nothing in the last 60 s: is it down, or no longer scraped?"
+    assert [n for n in notes if "told nothing" in n] == ([silent] if is_said else [])
 
 
 def test_a_verdict_to_fail_on() -> None:
