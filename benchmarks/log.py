@@ -20,18 +20,18 @@ READ = """
 import resource, sys, time
 from stallscope.analyzers.diagnose import diagnose
 from stallscope.profiler.server_log.reader import read_server_log
-start = time.perf_counter()
+start, start_cpu = time.perf_counter(), time.process_time()
 capture = read_server_log(sys.argv[1])
-read = time.perf_counter()
+read, read_cpu = time.perf_counter(), time.process_time()
 diagnose(capture)
-print(read - start, time.perf_counter() - read,
+print(read - start, read_cpu - start_cpu, time.perf_counter() - read,
       resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
       sum(sample.name == "running" for sample in capture.engine_samples))
 """
 
 
 def read(path: Path) -> tuple[float, ...]:
-    """Return seconds to the capture, from there to the diagnosis, peak MiB and samples."""
+    """Return seconds to the capture, CPU seconds, seconds to the diagnosis, MiB and samples."""
     command = [sys.executable, "-c", READ, str(path)]
     return tuple(map(float, subprocess.check_output(command, text=True).split()))
 
@@ -47,14 +47,15 @@ def main() -> None:
     periods = log_text.make(path, options.size_mb)
     size_mb = path.stat().st_size / 1e6
     runs = [read(path) for _ in range(TRIES)]
-    for _, _, _, samples in runs:
+    for *_, samples in runs:
         if samples != periods + 1:  # each line speaks for its period, the last also for its end
             raise SystemExit(f"{samples:.0f} samples were read, {periods} lines written")
-    read_s, judged_s = (statistics.median(run[n] for run in runs) for n in (0, 1))
-    peak_mib = max(run[2] for run in runs)
+    read_s, cpu_s, judged_s = (statistics.median(run[n] for run in runs) for n in range(3))
+    peak_mib = max(run[3] for run in runs)
     print(
         f"{path.name}: {size_mb / read_s:.0f} MB/s ({read_s:.2f} s, {periods:,} periodic lines), "
-        f"peak {peak_mib:.0f} MiB; diagnosed in another {judged_s:.2f} s"
+        f"{size_mb / cpu_s:.0f} MB a CPU second, peak {peak_mib:.0f} MiB; diagnosed in another "
+        f"{judged_s:.2f} s"
     )
 
 
