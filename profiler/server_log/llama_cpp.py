@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 from stallscope.profiler.capture import EngineSample
 from stallscope.profiler.server_log.lines import Line
-from stallscope.profiler.server_log.sought import sought
+from stallscope.profiler.server_log.sought import NUMBER, sought
 
-_N = r"(\d{1,12}(?:\.\d{1,6})?)"
 _TIMED = sought(
-    rf"\b(prompt )?eval time\s*=\s*{_N} ms /\s*(\d{{1,12}}) (?:tokens|runs)", "eval time", before=7
+    rf"\b(prompt )?eval time\s*=\s*{NUMBER} ms /\s*(\d{{1,12}}) (?:tokens|runs)",
+    "eval time",
+    before=7,
 )
 
 

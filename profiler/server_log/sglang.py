@@ -16,16 +16,15 @@ from typing import NamedTuple
 from stallscope.profiler.capture import EngineSample, Event
 from stallscope.profiler.server_log.lines import Line
 from stallscope.profiler.server_log.readings import spread
-from stallscope.profiler.server_log.sought import sought
+from stallscope.profiler.server_log.sought import NUMBER, sought
 
 _S = 1_000_000_000
-_N = r"(\d{1,12}(?:\.\d{1,6})?)"
-_RUNNING = sought(rf"#running[-_]req: {_N}", "#running")
-_QUEUE = sought(rf"#(?:queue-req|remaining_req): {_N}", "#queue-req: ", "#remaining_req: ")
-_USAGE = re.compile(rf"\b(?:token|mamba) usage: {_N}")
-_NEW_SEQ = sought(rf"#(?:new-seq|seq): {_N}", "#new-seq: ", "#seq: ")
-_NEW_TOKEN = sought(rf"#new[-_]token: {_N}", "#new")
-_RATE = sought(rf"gen throughput \(token/s\): {_N}", "gen throughput")
+_RUNNING = sought(rf"#running[-_]req: {NUMBER}", "#running")
+_QUEUE = sought(rf"#(?:queue-req|remaining_req): {NUMBER}", "#queue-req: ", "#remaining_req: ")
+_USAGE = re.compile(rf"\b(?:token|mamba) usage: {NUMBER}")
+_NEW_SEQ = sought(rf"#(?:new-seq|seq): {NUMBER}", "#new-seq: ", "#seq: ")
+_NEW_TOKEN = sought(rf"#new[-_]token: {NUMBER}", "#new")
+_RATE = sought(rf"gen throughput \(token/s\): {NUMBER}", "gen throughput")
 _RANK = re.compile(r"\b(?:DP(?P<dp>\d{1,4}))?[ _]?(?:TP(?P<tp>\d{1,4}))?\]")
 _READY = "The server is fired up"
 _RETRACTED = sought(r"#retracted_reqs: (\d{1,9})", "#retracted")

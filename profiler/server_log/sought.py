@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+NUMBER = r"(\d{1,12}(?:\.\d{1,6})?)"  # as engines print gauges and rates
+
 
 class Sought(NamedTuple):
     """A pattern, and plain texts of which every match holds one, up to `before` letters behind its

@@ -14,21 +14,23 @@ from stallscope.profiler.capture import Event
 from stallscope.profiler.server_log.iterations import Iteration
 from stallscope.profiler.server_log.lines import Line
 from stallscope.profiler.server_log.readings import Reading
-from stallscope.profiler.server_log.sought import sought
+from stallscope.profiler.server_log.sought import NUMBER, sought
 
-_N = r"(\d{1,12}(?:\.\d{1,6})?)"
 _ENGINE = sought(r"\bEngine (\d{1,6}):", "Engine ")
-_RUNNING = sought(rf"\bRunning: {_N} reqs", "Running: ")
-_WAITING = sought(rf"\b(?:Waiting|Pending): {_N} reqs", "Waiting: ", "Pending: ")
-_SWAPPED = sought(rf"\bSwapped: {_N} reqs", "Swapped: ")
-_PROMPT = sought(rf"Avg prompt throughput: {_N} tokens/s", "Avg prompt")
-_OUTPUT = sought(rf"Avg generation throughput: {_N} tokens/s", "Avg generation")
-_KV = sought(rf"\b\w{{2,8}} KV cache usage: {_N}%", " KV cache usage: ", before=8)
-_HITS = sought(rf"(?<!External )Prefix cache hit rate: (?:GPU: )?{_N}%", "Prefix cache hit rate: ")
-_EXTERNAL = sought(rf"External prefix cache hit rate: {_N}%", "External prefix")
+_RUNNING = sought(rf"\bRunning: {NUMBER} reqs", "Running: ")
+_WAITING = sought(rf"\b(?:Waiting|Pending): {NUMBER} reqs", "Waiting: ", "Pending: ")
+_SWAPPED = sought(rf"\bSwapped: {NUMBER} reqs", "Swapped: ")
+_PROMPT = sought(rf"Avg prompt throughput: {NUMBER} tokens/s", "Avg prompt")
+_OUTPUT = sought(rf"Avg generation throughput: {NUMBER} tokens/s", "Avg generation")
+_KV = sought(rf"\b\w{{2,8}} KV cache usage: {NUMBER}%", " KV cache usage: ", before=8)
+_HITS = sought(
+    rf"(?<!External )Prefix cache hit rate: (?:GPU: )?{NUMBER}%", "Prefix cache hit rate: "
+)
+_EXTERNAL = sought(rf"External prefix cache hit rate: {NUMBER}%", "External prefix")
 _ITERATION = sought(
-    rf"Iteration\((\d{{1,12}})\): {_N} context requests, {_N} context tokens, "
-    rf"{_N} generation requests, {_N} generation tokens, iteration elapsed time: {_N} ms",
+    rf"Iteration\((\d{{1,12}})\): {NUMBER} context requests, {NUMBER} context tokens, "
+    rf"{NUMBER} generation requests, {NUMBER} generation tokens, "
+    rf"iteration elapsed time: {NUMBER} ms",
     "Iteration(",
 )
 _PREEMPTED = sought(
