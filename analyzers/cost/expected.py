@@ -1,0 +1,114 @@
+"""The time to expect of a step on a GPU: the roofline with what real kernels reach of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from stallscope.analyzers.cost.achievable import DEFAULT, Achievable
+from stallscope.analyzers.cost.operators import (
+    Operator,
+    StepShape,
+    activation_bytes_per_element,
+    step_operators,
+)
+from stallscope.analyzers.cost.roofline import CostModel, StepTime
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One kernel of a step, `instances` times: seconds by resource, without what it costs to start.
+
+    `seconds` is of one instance, start included; `part` the part of a step that it counts under.
+    """
+
+    part: str
+    instances: int
+    start_s: float
+    memory_s: float
+    compute_s: float
+
+    @property
+    def busy_s(self) -> float:
+        """Seconds of one instance after its start."""
+        return math.hypot(self.memory_s, self.compute_s)
+
+
+def kernel_of(operators: Sequence[Operator], cost: CostModel, reach: Achievable) -> Kernel:
+    """Return the kernel that runs these operators, of one group, together."""
+    machine, first = cost.machine, operators[0]
+    is_attention = first.group == "attention"
+    memory = reach.attention_memory if is_attention else reach.product_memory
+    compute = reach.attention_compute if is_attention else reach.product_compute
+    ranks = machine.ranks
+    memory_s = sum(o.bytes_on_rank(ranks) for o in operators) / (memory * machine.bytes_per_s)
+    flops = sum(o.flops / o.shares(ranks) for o in operators)
+    compute_s = flops / (compute * machine.peak_flops)
+    of_memory = "kv" if is_attention else "weights"
+    return Kernel(
+        part=of_memory if memory_s >= compute_s else "compute",
+        instances=first.instances,
+        start_s=reach.attention_start_s if is_attention else reach.product_start_s,
+        memory_s=memory_s,
+        compute_s=compute_s,
+    )
+
+
+def _kernels(cost: CostModel, shape: StepShape, reach: Achievable) -> Iterator[Kernel]:
+    operators = step_operators(cost.spec, shape, dtype=cost.dtype, kv_dtype=cost.kv_dtype)
+    # Attention over all keys, over a window and over states are kernels of their own.
+    for _, together in groupby(operators, key=_fused):
+        yield kernel_of(tuple(together), cost, reach)
+
+
+def _fused(operator: Operator) -> tuple[str, int, str]:
+    own = operator.name if operator.group == "attention" else ""
+    return operator.group, operator.instances, own
+
+
+def _small_s(cost: CostModel, shape: StepShape, reach: Achievable) -> tuple[float, float]:
+    """Seconds of the small kernels of all layers: of their starts, and of the rows they move."""
+    spec, machine = cost.spec, cost.machine
+    heads = (spec.num_heads + spec.num_kv_heads) * spec.head_dim
+    # Two norms and two additions read and write the hidden state; the gated MLP reads two, writes
+    # one; rotation reads and writes queries and keys.
+    width = 8 * spec.hidden_size + (3 * spec.intermediate_size + 2 * heads) / machine.ranks
+    moved = shape.tokens * width * activation_bytes_per_element(cost.dtype)
+    starts = spec.num_layers * reach.small_kernels * reach.small_start_s
+    return starts, spec.num_layers * moved / (reach.product_memory * machine.bytes_per_s)
+
+
+@dataclass(frozen=True)
+class ExpectedModel(CostModel):
+    """A model on a GPU as its kernels are expected to run it; `excess` is what starting costs."""
+
+    reach: Achievable = field(default=DEFAULT)
+
+    def step_time(self, shape: StepShape) -> StepTime:
+        """Time a step, by part."""
+        parts = {"weights": 0.0, "kv": 0.0, "compute": 0.0}
+        starts, small = _small_s(self, shape, self.reach)
+        for kernel in _kernels(self, shape, self.reach):
+            parts[kernel.part] += kernel.instances * kernel.busy_s
+            starts += kernel.instances * kernel.start_s
+        return StepTime(
+            **parts,
+            communication=self._reduce_s(shape.tokens),
+            excess=starts + small,
+        )
+
+    def _reduce_s(self, tokens: int) -> float:
+        ranks = self.machine.ranks
+        if ranks == 1 or not self.machine.link_bytes_per_s:
+            return 0.0
+        starts = 2 * self.spec.num_layers * self.reach.reduce_start_s
+        return starts + self._communication(tokens) / self.reach.reduce_link
+
+
+def expected_model(cost: CostModel, reach: Achievable = DEFAULT) -> ExpectedModel | None:
+    """Return what to expect on a GPU of the table; None where a machine was measured itself."""
+    if cost.machine.kind != "datasheet" or cost.machine.linear_times:
+        return None
+    return ExpectedModel(cost.spec, cost.dtype, cost.kv_dtype, cost.machine, reach=reach)
