@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from itertools import product
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
@@ -33,11 +34,18 @@ def plan(
         int, typer.Option(min=1, metavar="N", help="How many share the model (tensor parallel).")
     ] = 1,
     dtype: Annotated[
-        Dtype | None, typer.Option(help="Of the weights; the checkpoint's own if not given.")
+        list[str] | None,
+        typer.Option(
+            metavar="DTYPE[,…]",
+            help="Of the weights; the checkpoint's own if not given. Several are compared.",
+        ),
     ] = None,
     kv_dtype: Annotated[
-        KvDtype | None,
-        typer.Option(help="Of the KV cache; as the weights if they are 16 or 32 bit."),
+        list[str] | None,
+        typer.Option(
+            metavar="DTYPE[,…]",
+            help="Of the KV cache; as the weights if they are 16 or 32 bit. Several are compared.",
+        ),
     ] = None,
     input_tokens: Annotated[int, typer.Option(min=1, metavar="N", help="Prompt length.")] = 512,
     output_tokens: Annotated[
@@ -47,6 +55,18 @@ def plan(
     kv_table: Annotated[
         str | None,
         typer.Option(metavar="N,N,…", help="Lengths at which to show the size of the KV cache."),
+    ] = None,
+    sweep: Annotated[
+        bool, typer.Option("--sweep", help="Show how it goes with more requests at a time.")
+    ] = False,
+    speculate: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Tokens to draft before each step.")
+    ] = None,
+    acceptance: Annotated[
+        float, typer.Option(min=0.0, max=1.0, metavar="P", help="Of each drafted token.")
+    ] = 0.7,
+    draft: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="What drafts; looked up if not given.")
     ] = None,
     output: OutputOption = None,
     format: FormatOption = None,
@@ -64,18 +84,36 @@ def plan(
         raise UsageError(
             f"--gpus {gpus}: {spec.name}'s {spec.num_heads} attention heads cannot be shared evenly"
         )
+    weights = parse_dtypes(dtype, "--dtype", get_args(Dtype))
+    caches = parse_dtypes(kv_dtype, "--kv-dtype", get_args(KvDtype))
     options = PlanOptions(
         model=spec,
         device=named_device(gpu, gpu_file),
         num_devices=gpus,
-        dtype=dtype,
-        kv_dtype=kv_dtype,
+        dtype=weights[0],
+        kv_dtype=caches[0],
         input_tokens=input_tokens,
         output_tokens=output_tokens,
         concurrency=concurrency,
         kv_lengths=DEFAULT_LENGTHS if kv_table is None else parse_lengths(kv_table),
+        choices=tuple(product(weights, caches)),
+        sweep=sweep,
+        drafted=speculate,
+        acceptance=acceptance,
+        draft=None if draft is None else load_model(draft),
     )
     deliver_plan(plan_model(options), destination)
+
+
+def parse_dtypes(
+    given: list[str] | None, option: str, known: tuple[str, ...]
+) -> tuple[str | None, ...]:
+    """Return the dtypes that an option names, once each, as a comma list or repeated."""
+    names = tuple(dict.fromkeys(name for part in given or () for name in part.split(",")))
+    for name in names:
+        if name not in known:
+            raise UsageError(f"{option}: {name!r} is not one of {', '.join(known)}")
+    return names or (None,)
 
 
 def parse_lengths(text: str) -> tuple[int, ...]:

@@ -31,6 +31,9 @@ def render_json(plan: Plan, *, version: str) -> str:
 def _fields(plan: Plan) -> Mapping[str, object]:
     fields = asdict(plan) | {"subject": subject_fields(plan.subject)}
     del fields["phases"]
+    if plan.speculation is not None:
+        more = {"tpot_s": plan.speculation.tpot_s, "speedup": plan.speculation.speedup}
+        fields["speculation"] = asdict(plan.speculation) | more
     return fields | {phase.phase: _phase(phase) for phase in plan.phases}
 
 

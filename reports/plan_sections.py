@@ -15,10 +15,15 @@ from stallscope.profiler.spec import DeviceSpec, Subject
 from stallscope.reports import format as fmt
 from stallscope.reports.blocks import Bar, Cell, Column, Item, Items, Section, Table, Text, present
 from stallscope.reports.kv_sections import growth_of
+from stallscope.reports.plan_tables import choices_of, speculation_of, sweep_of
 from stallscope.reports.time_sections import operators_of
 
 _FACTS = (Column("", "quiet"), Column(""))
 _PREDICTIONS = (Column(""), Column("At best", "number"), Column("May be", "number"))
+_EXPECTED = (
+    *(Column(""), Column("At best", "number")),
+    *(Column("Expected", "number"), Column("Within", "number")),
+)
 _MEMORY = (Column(""), Column("Size", "number"), Column("Bytes", "number"))
 _BARS = (Column(""), Column(""), Column("", "number"), Column("", "number"), Column("", "quiet"))
 _PHASES = (
@@ -36,11 +41,14 @@ def plan_sections(plan: Plan) -> tuple[Section, ...]:
     return present(
         (
             _answer(plan),
+            choices_of(plan.choices),
+            speculation_of(plan.speculation),
             _notes(plan),
             _memory(plan.memory, plan.subject),
             _phases(plan),
             _budget(plan),
             operators_of(plan.operators, _ridge(plan)),
+            sweep_of(plan.sweep),
             growth_of(plan.kv_table),
             _missing(plan),
         )
@@ -81,14 +89,27 @@ def _answer(plan: Plan) -> Section:
         ("time per output token (TPOT)", plan.tpot_s),
         ("output tokens, all requests", plan.throughput_tokens_per_s),
     )
-    rows = tuple(_prediction(name, p) for name, p in named if p is not None)
+    known = [(name, p) for name, p in named if p is not None]
     blocks = (Text(plan_sentence(plan), "strong"), Table(_FACTS, tuple(facts)))
-    return Section("", (*blocks, Table(_PREDICTIONS, rows)))
+    return Section("", (*blocks, _predictions(known)))
+
+
+def _predictions(known: list[tuple[str, Prediction]]) -> Table:
+    if all(prediction.expected is not None for _, prediction in known):
+        return Table(_EXPECTED, tuple(_expected(name, p) for name, p in known))
+    return Table(_PREDICTIONS, tuple(_prediction(name, p) for name, p in known))
 
 
 def _prediction(name: str, prediction: Prediction) -> tuple[Cell, ...]:
     value, worst = (fmt.quantity(v, prediction.unit) for v in (prediction.value, prediction.worst))
     return (name, value, worst)
+
+
+def _expected(name: str, prediction: Prediction) -> tuple[Cell, ...]:
+    value, expected = (
+        fmt.quantity(v or 0.0, prediction.unit) for v in (prediction.value, prediction.expected)
+    )
+    return (name, value, expected, f"± {fmt.rough_percent(prediction.expected_error or 0.0)}")
 
 
 def _notes(plan: Plan) -> Section:

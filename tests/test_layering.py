@@ -38,6 +38,7 @@ ALLOWED = {
         "stallscope.analyzers.result",
         "stallscope.analyzers.thresholds",
         "stallscope.analyzers.plan",
+        "stallscope.analyzers.cost.speculation",
         "stallscope.profiler.evidence",
         "stallscope.profiler.spec",
     ),

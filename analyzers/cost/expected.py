@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from stallscope.analyzers.cost.achievable import DEFAULT, Achievable
@@ -12,6 +12,7 @@ from stallscope.analyzers.cost.operators import (
     Operator,
     StepShape,
     activation_bytes_per_element,
+    attention_operators,
     step_operators,
 )
 from stallscope.analyzers.cost.roofline import CostModel, StepTime
@@ -56,8 +57,7 @@ def kernel_of(operators: Sequence[Operator], cost: CostModel, reach: Achievable)
     )
 
 
-def _kernels(cost: CostModel, shape: StepShape, reach: Achievable) -> Iterator[Kernel]:
-    operators = step_operators(cost.spec, shape, dtype=cost.dtype, kv_dtype=cost.kv_dtype)
+def _kernels(operators: Sequence[Operator], cost: CostModel, reach: Achievable) -> Iterator[Kernel]:
     # Attention over all keys, over a window and over states are kernels of their own.
     for _, together in groupby(operators, key=_fused):
         yield kernel_of(tuple(together), cost, reach)
@@ -85,19 +85,41 @@ class ExpectedModel(CostModel):
     """A model on a GPU as its kernels are expected to run it; `excess` is what starting costs."""
 
     reach: Achievable = field(default=DEFAULT)
+    _products: dict[tuple[int, int], StepTime] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def step_time(self, shape: StepShape) -> StepTime:
         """Time a step, by part."""
+        products = self._products_of(shape)
+        attention = self._summed(
+            attention_operators(self.spec, shape, dtype=self.dtype, kv_dtype=self.kv_dtype)
+        )
+        return StepTime(
+            weights=products.weights,
+            kv=attention.kv,
+            compute=products.compute + attention.compute,
+            communication=self._reduce_s(shape.tokens),
+            excess=products.excess + attention.excess,
+        )
+
+    def _products_of(self, shape: StepShape) -> StepTime:
+        """Time the linears and the small kernels; a run repeats few row counts."""
+        key = (shape.tokens, shape.logit_rows)
+        if key not in self._products:
+            operators = step_operators(self.spec, shape, dtype=self.dtype, kv_dtype=self.kv_dtype)
+            time = self._summed([o for o in operators if o.group != "attention"])
+            starts, moved = _small_s(self, shape, self.reach)
+            self._products[key] = replace(time, excess=time.excess + starts + moved)
+        return self._products[key]
+
+    def _summed(self, operators: Sequence[Operator]) -> StepTime:
         parts = {"weights": 0.0, "kv": 0.0, "compute": 0.0}
-        starts, small = _small_s(self, shape, self.reach)
-        for kernel in _kernels(self, shape, self.reach):
+        starts = 0.0
+        for kernel in _kernels(operators, self, self.reach):
             parts[kernel.part] += kernel.instances * kernel.busy_s
             starts += kernel.instances * kernel.start_s
-        return StepTime(
-            **parts,
-            communication=self._reduce_s(shape.tokens),
-            excess=starts + small,
-        )
+        return StepTime(**parts, communication=0.0, excess=starts)
 
     def _reduce_s(self, tokens: int) -> float:
         ranks = self.machine.ranks

@@ -38,7 +38,7 @@ def plan_notes(options: PlanOptions, memory: MemoryMap, cost: CostModel | None) 
         )
     if cost is not None:
         notes.append(
-            "Times are floors: every operator at the device's peak, nothing for launches or the "
+            "At best every operator runs at the device's peak, with nothing for launches or the "
             f"host. Real decode has taken up to {1 / (1 - FLOOR_ERROR):.1f} times as long."
         )
     return tuple(notes)

@@ -10,7 +10,12 @@ from stallscope.profiler.spec import DeviceSpec, ModelSpec, Subject
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
-    """What to plan; `dtype` None takes the checkpoint's own, else fp16."""
+    """What to plan; `dtype` None takes the checkpoint's own, else fp16.
+
+    `choices` are pairs of weights' and cache's dtypes to set side by side, this plan's own first.
+    `drafted` tokens a step are drafted, by `draft` or for nothing, and accepted with probability
+    `acceptance` each.
+    """
 
     model: ModelSpec
     device: DeviceSpec | None = None
@@ -21,6 +26,11 @@ class PlanOptions:
     output_tokens: int = 256
     concurrency: int = 1
     kv_lengths: tuple[int, ...] = DEFAULT_LENGTHS
+    choices: tuple[tuple[str | None, str | None], ...] = ()
+    sweep: bool = False
+    drafted: int | None = None
+    acceptance: float = 0.7
+    draft: ModelSpec | None = None
 
 
 def subject_of(options: PlanOptions) -> Subject:

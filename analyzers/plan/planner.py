@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from stallscope.analyzers.cost.arithmetic import ffn_share, num_parameters
 from stallscope.analyzers.cost.calibration import NoCostModel, build_cost_model
 from stallscope.analyzers.cost.roofline import CostModel
+from stallscope.analyzers.cost.speculation import Speculation, speculate
 from stallscope.analyzers.kv_life import kv_rows
+from stallscope.analyzers.plan.choices import compare_choices
 from stallscope.analyzers.plan.memory import memory_map
 from stallscope.analyzers.plan.notes import plan_notes, unpredicted
 from stallscope.analyzers.plan.options import PlanOptions, subject_of
-from stallscope.analyzers.plan.predictions import predictions, simulated
-from stallscope.analyzers.plan.result import Plan
-from stallscope.analyzers.plan.steps import phase_operators, phase_plan, phase_shapes
+from stallscope.analyzers.plan.predictions import likely_model, predictions
+from stallscope.analyzers.plan.result import MemoryMap, Plan, Sweep
+from stallscope.analyzers.plan.steps import (
+    mean_context,
+    phase_operators,
+    phase_plan,
+    phase_shapes,
+)
+from stallscope.analyzers.plan.sweep import sweep
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.evidence import NotObservable
 
@@ -29,7 +39,7 @@ def plan(options: PlanOptions) -> Plan:
         else ()
     )
     machine = cost.machine if cost is not None else None
-    predicted = predictions(simulated(options, memory, cost) if cost is not None else None)
+    predicted = predictions(options, memory, cost)
     return Plan(
         subject=subject,
         parameters=num_parameters(options.model),
@@ -46,5 +56,34 @@ def plan(options: PlanOptions) -> Plan:
         operators=tuple(row for p, _, s in shapes for row in phase_operators(p, s, subject, cost)),
         notes=plan_notes(options, memory, cost),
         not_observable=(*missing, *unpredicted(options, memory, cost)),
+        choices=compare_choices(options, options.choices) if len(options.choices) > 1 else (),
+        sweep=_sweep(options, memory, cost),
+        speculation=_speculation(options, memory, cost),
         **predicted,
+    )
+
+
+def _sweep(options: PlanOptions, memory: MemoryMap, cost: CostModel | None) -> Sweep | None:
+    if cost is None or not options.sweep:
+        return None
+    return sweep(options, cost, memory.max_concurrency)
+
+
+def _speculation(
+    options: PlanOptions, memory: MemoryMap, cost: CostModel | None
+) -> Speculation | None:
+    """Price speculative decoding at the plan's load, as far as it fits."""
+    most = memory.max_concurrency
+    if cost is None or options.drafted is None or most == 0:
+        return None
+    model, overhead = likely_model(cost)
+    batch = options.concurrency if most is None else min(options.concurrency, most)
+    return speculate(
+        model,
+        batch=batch,
+        context=mean_context(options),
+        drafted=options.drafted,
+        acceptance=options.acceptance,
+        draft=None if options.draft is None else replace(model, spec=options.draft),
+        host_s=overhead.per_step + overhead.per_request * batch,
     )

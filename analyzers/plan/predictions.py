@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from stallscope.analyzers.cost.expected import expected_model
+from stallscope.analyzers.cost.expected_error import expected_error
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.plan.memory import STEP_TOKENS, scheduler_config
-from stallscope.analyzers.plan.options import PlanOptions
+from stallscope.analyzers.plan.options import PlanOptions, subject_of
 from stallscope.analyzers.plan.result import FLOOR_ERROR, MemoryMap, Prediction
 from stallscope.analyzers.whatif.simulate import Load, Overhead, Simulated, simulate
 
@@ -13,44 +17,95 @@ _MOST_REQUESTS = 2048  # simulated in all
 _WAVES = 4  # each client's requests in the simulated closed loop
 
 
-def simulated(options: PlanOptions, memory: MemoryMap, cost: CostModel) -> Simulated | None:
-    """Run the closed loop on the engine's scheduler; None where not one request fits."""
-    if memory.max_concurrency == 0:
-        return None
+def likely_model(cost: CostModel) -> tuple[CostModel, Overhead]:
+    """Return what to expect where that is known, else the floor, and what the host adds."""
+    model = expected_model(cost)
+    if model is None:
+        return cost, Overhead()
+    return model, Overhead(model.reach.step_s, model.reach.request_s)
+
+
+def closed_loop(
+    options: PlanOptions,
+    cost: CostModel,
+    overhead: Overhead,
+    *,
+    slots: int,
+    clients: int,
+    is_reserved: bool = False,
+) -> Simulated:
+    """Run a closed loop of `clients` on an engine with room for `slots` whole requests at once.
+
+    Engines let more in while requests are short, and preempt later, unless whole lengths are
+    reserved. Of clients far beyond the slots only some are run: see _with_queue.
+    """
     tokens = options.input_tokens + options.output_tokens
     each = scheduler_config(options, step_tokens=1).most_blocks(tokens)
     pushing = scheduler_config(options, step_tokens=STEP_TOKENS).most_blocks(tokens) - each
-    fits = options.concurrency if memory.max_concurrency is None else memory.max_concurrency
-    config = scheduler_config(options, num_blocks=each * max(1, fits) + pushing)
-    clients = min(options.concurrency, max(_QUEUE_OF * fits, 1))
-    waves = 1 if clients == 1 else max(1, min(_WAVES, _MOST_REQUESTS // clients))
+    config = replace(
+        scheduler_config(options, num_blocks=each * slots + pushing),
+        max_num_seqs=slots if is_reserved else clients,
+    )
+    run = min(clients, max(_QUEUE_OF * slots, 1))
+    waves = 1 if run == 1 else max(1, min(_WAVES, _MOST_REQUESTS // run))
     request = (0.0, options.input_tokens, options.output_tokens)
-    load = Load((request,) * (waves * clients), clients)
-    return _with_queue(simulate(load, config, cost, Overhead()), options.concurrency - clients)
+    load = Load((request,) * (waves * run), run)
+    return _with_queue(simulate(load, config, cost, overhead), clients - run)
+
+
+def simulated(
+    options: PlanOptions, memory: MemoryMap, cost: CostModel, overhead: Overhead
+) -> Simulated | None:
+    """Run the plan's load; None where not one request fits."""
+    if memory.max_concurrency == 0:
+        return None
+    fits = options.concurrency if memory.max_concurrency is None else memory.max_concurrency
+    return closed_loop(options, cost, overhead, slots=max(1, fits), clients=options.concurrency)
 
 
 def _with_queue(result: Simulated, more_clients: int) -> Simulated:
     """Let more clients wait behind a full engine: each adds 1 / throughput to TTFT (Little)."""
     per_request_s = result.duration_s / len(result.ttft_s)
     result.ttft_s = [ttft + more_clients * per_request_s for ttft in result.ttft_s]
+    result.waited_s += more_clients * per_request_s * len(result.ttft_s)
     return result
 
 
-def _time(seconds: float) -> Prediction:
-    """A floor: the error lies on one side."""
-    return Prediction(seconds, "s", FLOOR_ERROR, worst=seconds / (1 - FLOOR_ERROR))
-
-
-def predictions(result: Simulated | None) -> dict[str, Prediction | None]:
-    if result is None:
-        return {"ttft_s": None, "tpot_s": None, "throughput_tokens_per_s": None}
-    ttft = sum(result.ttft_s) / len(result.ttft_s)
-    tpot = sum(result.tpot_s) / len(result.tpot_s) if result.tpot_s else None
-    rate = result.output_tokens_per_s
+def predictions(
+    options: PlanOptions, memory: MemoryMap, cost: CostModel | None
+) -> dict[str, Prediction | None]:
+    """Predict TTFT, TPOT and throughput, at best and, on GPUs of the table, as expected."""
+    floors = likely = None
+    if cost is not None:
+        floors = simulated(options, memory, cost, Overhead())
+        model, overhead = likely_model(cost)
+        likely = simulated(options, memory, model, overhead) if model is not cost else None
+    best, expected = _figures(floors), _figures(likely)
+    error = expected_error(subject_of(options))
     return {
-        "ttft_s": _time(ttft),
-        "tpot_s": _time(tpot) if tpot is not None else None,
-        "throughput_tokens_per_s": Prediction(
-            rate, "tokens/s", FLOOR_ERROR, worst=rate * (1 - FLOOR_ERROR)
-        ),
+        name: None if value is None else _prediction(name, value, expected[name], error)
+        for name, value in best.items()
     }
+
+
+def _figures(result: Simulated | None) -> dict[str, float | None]:
+    if result is None:
+        return dict.fromkeys(("ttft_s", "tpot_s", "throughput_tokens_per_s"))
+    return {
+        "ttft_s": sum(result.ttft_s) / len(result.ttft_s),
+        "tpot_s": sum(result.tpot_s) / len(result.tpot_s) if result.tpot_s else None,
+        "throughput_tokens_per_s": result.output_tokens_per_s,
+    }
+
+
+def _prediction(name: str, value: float, expected: float | None, error: float) -> Prediction:
+    """A floor's error lies on one side: times grow, rates fall."""
+    is_rate = name == "throughput_tokens_per_s"
+    return Prediction(
+        value,
+        "tokens/s" if is_rate else "s",
+        FLOOR_ERROR,
+        worst=value * (1 - FLOOR_ERROR) if is_rate else value / (1 - FLOOR_ERROR),
+        expected=expected,
+        expected_error=None if expected is None else error,
+    )

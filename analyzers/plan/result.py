@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from stallscope.analyzers.cost.speculation import Speculation
 from stallscope.analyzers.result import BudgetPart, KvRow, OperatorRow
 from stallscope.profiler.evidence import NotObservable
 from stallscope.profiler.spec import Subject
@@ -51,12 +52,75 @@ class PhasePlan:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """A predicted value; `error` is relative to the true one, `worst` the value that allows."""
+    """A predicted value; `error` is relative to the true one, `worst` the value that allows.
+
+    `value` is what is possible at best. `expected` is what real kernels and engines make of it on
+    a GPU of the table, with its own relative error; None for other devices.
+    """
 
     value: float
     unit: str
     error: float
     worst: float
+    expected: float | None = None
+    expected_error: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    """Output tokens per second more than the first choice makes, and where they come from.
+
+    `fewer_bytes` at the first choice's batch and queue; `larger_batch` where nobody waits, before
+    and after; `less_queueing` is the rest: what waiting cost before, less what it costs after.
+    """
+
+    total: float
+    larger_batch: float
+    fewer_bytes: float
+    less_queueing: float
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One pair of dtypes: what fits and what to expect. Times and rates are None if nothing fits.
+
+    `gain` is against the first choice; None for that one, and where either does not fit.
+    """
+
+    dtype: str
+    kv_dtype: str
+    weights_bytes: int
+    kv_bytes_per_token: int
+    max_concurrency: int | None
+    running: int
+    tpot_s: float | None
+    wait_s: float | None
+    throughput_tokens_per_s: float | None
+    gain: Attribution | None
+
+
+@dataclass(frozen=True, slots=True)
+class SweepRow:
+    """One concurrency: how many run, what binds the decode step, and what to expect.
+
+    `tpot_s` spreads the prompts that start between two tokens over them.
+    """
+
+    concurrency: int
+    running: int
+    bound: str
+    step_s: float
+    tpot_s: float
+    throughput_tokens_per_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """The rows, and the turns: None where compute never binds decode, or memory is not known."""
+
+    rows: tuple[SweepRow, ...]
+    compute_from: int | None
+    kv_full_from: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,3 +140,6 @@ class Plan:
     throughput_tokens_per_s: Prediction | None
     notes: tuple[str, ...]
     not_observable: tuple[NotObservable, ...]
+    choices: tuple[Choice, ...] = ()
+    sweep: Sweep | None = None
+    speculation: Speculation | None = None

@@ -22,9 +22,14 @@ def _requests(count: int) -> str:
     return "1 request" if count == 1 else f"{count} requests"
 
 
+def mean_context(options: PlanOptions) -> int:
+    """Return the mean tokens of a request while it decodes."""
+    return options.input_tokens + (options.output_tokens + 1) // 2
+
+
 def phase_shapes(options: PlanOptions) -> tuple[tuple[str, str, StepShape], ...]:
     """The steps that stand for the phases: one prompt; all requests at their mean context."""
-    context = options.input_tokens + (options.output_tokens + 1) // 2
+    context = mean_context(options)
     window = options.model.sliding_window
     return (
         (
@@ -40,7 +45,8 @@ def phase_shapes(options: PlanOptions) -> tuple[tuple[str, str, StepShape], ...]
     )
 
 
-def _budget(cost: CostModel, shape: StepShape) -> tuple[BudgetPart, ...]:
+def budget_of(cost: CostModel, shape: StepShape) -> tuple[BudgetPart, ...]:
+    """Return a step's floor by part."""
     time = cost.step_time(shape)
     source = f"roofline against the {cost.machine.kind} peak"
     parts = {
@@ -55,7 +61,8 @@ def _budget(cost: CostModel, shape: StepShape) -> tuple[BudgetPart, ...]:
     )
 
 
-def _bound(budget: Sequence[BudgetPart]) -> str:
+def bound_of(budget: Sequence[BudgetPart]) -> str:
+    """Return the class of limit that takes most of a floor."""
     shares = {p.part: p.share for p in budget}
     sums = {
         "bandwidth": shares["weights"] + shares["kv"],
@@ -75,7 +82,7 @@ def phase_plan(
     operators = step_operators(spec, shape, dtype=dtype, kv_dtype=kv_dtype)
     flops = sum(o.instances * o.flops for o in operators)
     moved = sum(o.instances * o.bytes for o in operators)
-    budget = _budget(cost, shape) if cost is not None else ()
+    budget = budget_of(cost, shape) if cost is not None else ()
     return PhasePlan(
         phase=phase,
         what=what,
@@ -83,7 +90,7 @@ def phase_plan(
         bytes=moved,
         intensity=flops / moved,
         time_s=cost.step_time(shape).floor if cost is not None else None,
-        bound=_bound(budget) if budget else None,
+        bound=bound_of(budget) if budget else None,
         budget=budget,
     )
 

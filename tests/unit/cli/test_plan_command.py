@@ -27,6 +27,26 @@ def test_kv_table_of_llama_13b(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(size in text for size in ("400 MiB", "800 MiB", "1.5625 GiB", "3.125 GiB"))
 
 
+def test_dtypes_side_by_side_a_sweep_and_speculation(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    load = ["--gpu", "a10g", "--concurrency", "2", "--output-tokens", "32"]
+    dtypes = ["--dtype", "fp16,int4", "--kv-dtype", "fp16", "--kv-dtype", "int8"]
+    command = ["plan", "--model", "llama-7b", *load, *dtypes, "--sweep", "--speculate", "3"]
+    assert call([*command, "--format", "json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    pairs = [(c["dtype"], c["kv_dtype"]) for c in report["choices"]]
+    assert pairs == [("fp16", "fp16"), ("fp16", "int8"), ("int4", "fp16"), ("int4", "int8")]
+    assert report["subject"]["dtype"] == "fp16"
+    assert report["choices"][0]["gain"] is None
+    assert report["sweep"]["rows"][0]["concurrency"] == 1
+    assert report["speculation"]["tokens"] == pytest.approx(1 + 0.7 + 0.49 + 0.343)
+    assert call(command) == 0
+    text = capsys.readouterr().out
+    for title in ("Choices side by side", "More requests at once", "Speculative decoding"):
+        assert title in text
+
+
 @pytest.mark.parametrize("suffix", ["md", "json", "txt"])
 def test_plan_is_written_by_suffix(
     suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -56,6 +76,10 @@ def test_plan_is_written_by_suffix(
         ("--model llama-7b --input-tokens 0", 2, "--input-tokens"),
         ("--model llama-7b --concurrency 0", 2, "--concurrency"),
         ("--model llama-7b --dtype fp17", 2, "fp17"),
+        ("--model llama-7b --dtype fp16,fp17", 2, "--dtype: 'fp17' is not one of fp32, bf16"),
+        ("--model llama-7b --kv-dtype mxfp4", 2, "--kv-dtype: 'mxfp4' is not one of"),
+        ("--model llama-7b --acceptance 1.5", 2, "--acceptance"),
+        ("--model llama-7b --speculate 0", 2, "--speculate"),
         ("--model llama-7b -o plan.html", 2, "HTML reports are not built yet"),
     ],
 )

@@ -1,0 +1,102 @@
+"""A plan's tables of alternatives: dtypes side by side, more requests at once, speculation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from stallscope.analyzers.cost.speculation import Speculation
+from stallscope.analyzers.plan.result import Attribution, Choice, Sweep
+from stallscope.reports import format as fmt
+from stallscope.reports.blocks import Cell, Column, Section, Table, Text
+
+_PAIR = (Column("Weights"), Column("KV"))
+_CHOICES = (
+    *(*_PAIR, Column("Size", "number"), Column("Fit", "number"), Column("Run", "number")),
+    *(Column("TPOT", "number"), Column("Wait", "number"), Column("Tokens/s", "number")),
+)
+_GAINS = (
+    *(*_PAIR, Column("Gain", "number"), Column("Fewer bytes", "number")),
+    *(Column("Larger batch", "number"), Column("Less queueing", "number")),
+)
+_SWEEP = (
+    *(Column("At once", "number"), Column("Run", "number"), Column("Decode is limited by")),
+    *(Column("Step", "number"), Column("TPOT", "number"), Column("Tokens/s", "number")),
+)
+
+
+def choices_of(choices: Sequence[Choice]) -> Section:
+    """Set dtypes side by side, with what each gains over the first and why."""
+    if not choices:
+        return Section("", ())
+    first = f"{choices[0].dtype} weights and {choices[0].kv_dtype} KV"
+    text = (
+        f"Gains in output tokens per second over {first}: fewer bytes at the same batch, then a "
+        "larger batch where nobody waits, and the rest, which waiting cost. Room for whole "
+        "requests is reserved."
+    )
+    gains = tuple(_gain(choice, choice.gain) for choice in choices if choice.gain is not None)
+    tables = (Table(_CHOICES, tuple(_choice(choice) for choice in choices)), Table(_GAINS, gains))
+    return Section("Choices side by side", (*tables, Text(text)))
+
+
+def _choice(choice: Choice) -> tuple[Cell, ...]:
+    fits = choice.max_concurrency
+    return (
+        *(choice.dtype, choice.kv_dtype, fmt.bytes_size(choice.weights_bytes)),
+        *("" if fits is None else f"{fits:,}", f"{choice.running:,}"),
+        *("" if v is None else fmt.seconds(v) for v in (choice.tpot_s, choice.wait_s)),
+        _rate(choice.throughput_tokens_per_s),
+    )
+
+
+def _gain(choice: Choice, gain: Attribution) -> tuple[Cell, ...]:
+    parts = (gain.total, gain.fewer_bytes, gain.larger_batch, gain.less_queueing)
+    return (choice.dtype, choice.kv_dtype, *(_signed(value) for value in parts))
+
+
+def _rate(value: float | None) -> str:
+    return "" if value is None else f"{value:,.0f}"
+
+
+def _signed(value: float) -> str:
+    return "0" if value == 0 else f"{value:+,.0f}"
+
+
+def sweep_of(sweep: Sweep | None) -> Section:
+    """Show how it goes with more requests at once, and where it turns."""
+    if sweep is None:
+        return Section("", ())
+    rows = tuple(
+        (
+            f"{row.concurrency:,}",
+            f"{row.running:,}",
+            row.bound,
+            fmt.seconds(row.step_s),
+            fmt.seconds(row.tpot_s),
+            _rate(row.throughput_tokens_per_s),
+        )
+        for row in sweep.rows
+    )
+    return Section("More requests at once", (Table(_SWEEP, rows), Text(" ".join(_turns(sweep)))))
+
+
+def _turns(sweep: Sweep) -> Iterator[str]:
+    if sweep.compute_from is None:
+        yield "Decode is never limited by compute: each request brings its own KV cache to read."
+    else:
+        yield f"Decode turns to compute at {sweep.compute_from:,} requests, memory left aside."
+    if sweep.kv_full_from is not None:
+        yield f"From {sweep.kv_full_from:,} requests on the KV cache has run out and the rest wait."
+
+
+def speculation_of(found: Speculation | None) -> Section:
+    """Say what drafting tokens buys at the plan's load."""
+    if found is None:
+        return Section("", ())
+    text = (
+        f"{found.drafted} drafted tokens, each accepted at {fmt.percent(found.acceptance)}: "
+        f"{found.tokens:.2f} tokens a step of {fmt.seconds(found.step_s)} and "
+        f"{fmt.seconds(found.draft_s)} of drafting, {fmt.seconds(found.tpot_s)} a token instead of "
+        f"{fmt.seconds(found.plain_s)}: {found.speedup:.2f} times as fast."
+    )
+    return Section("Speculative decoding", (Text(text),))
