@@ -12,6 +12,7 @@ READ = (
     "of the engine's own /metrics"
 )
 _HTML = re.compile(r"\s*<(?:!doctype|html|head|body|\?xml)", re.IGNORECASE)
+_JSON = re.compile(r"\s*[\[{]")
 _FAMILY = re.compile(r"[^_:]+")
 _LINES = 20_000  # of a page looked at; what it is shows long before
 # Prefixes that do not name what wrote them.
@@ -35,6 +36,16 @@ def what_it_holds(text: str) -> str:
         return "the page is empty"
     if _HTML.match(text):
         return "it is an HTML page"
+    if _JSON.match(text):
+        return "it is JSON (TensorRT-LLM's own server has its page at /prometheus/metrics)"
+    metrics_of = _most_metrics(text)
+    if metrics_of is None:
+        return "it holds no metrics"
+    return f"it holds metrics of {metrics_of}, and none of an engine"
+
+
+def _most_metrics(text: str) -> str | None:
+    """Name what most metrics of a page are of; None where there is none."""
     counts: Counter[str] = Counter()
     for line in text.splitlines()[:_LINES]:
         sample = sample_of(line)
@@ -42,10 +53,10 @@ def what_it_holds(text: str) -> str:
         if family is not None:
             counts[family[0]] += 1
     if not counts:
-        return "it holds no metrics"
+        return None
     own = {k: n for k, n in counts.items() if k not in _OF_ANY} or counts
     most = max(own, key=lambda k: (own[k], k))
-    return f"it holds metrics of {_KNOWN.get(most, f'{most}_…')}, and none of an engine"
+    return _KNOWN.get(most, f"{most}_…")
 
 
 def page_kind(text: str) -> str | None:
@@ -56,4 +67,4 @@ def page_kind(text: str) -> str | None:
     metrics = sum(sample_of(line) is not None for line in lines)
     if not metrics or metrics < sum(bool(x.strip()) and x[0] != "#" for x in lines) / 2:
         return None
-    return f"a page of metrics, and {what_it_holds(text)}"
+    return f"a page of metrics of {_most_metrics(text)}, and none of an engine"

@@ -211,7 +211,7 @@ def test_a_damaged_line_costs_no_other(line: str) -> None:
         ("<html><body>Sign in</body></html>\n", "an HTML page"),
         (
             "# TYPE node_load1 gauge\nnode_load1 0.5\nnode_load5 0.5\n",
-            "a page of metrics, and it holds metrics of node_exporter, and none of an engine",
+            "a page of metrics of node_exporter, and none of an engine",
         ),
         ("words\nonly\n", "a text file"),
     ],

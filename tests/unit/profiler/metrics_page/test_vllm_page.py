@@ -293,6 +293,7 @@ def test_the_cap_shows_where_running_never_passes_a_default() -> None:
         ("go_threads 7\n", "it holds metrics of a Go program, and none of an engine"),
         ("my_app_requests 7\n", "it holds metrics of my_…, and none of an engine"),
         ("hello world\n", "it holds no metrics"),
+        ('[{"numActiveRequests": 1}]', "it is JSON .* has its page at /prometheus/metrics"),
     ],
 )
 def test_a_page_of_something_else_is_refused(text: str, found: str) -> None:
