@@ -26,9 +26,10 @@ from vllm_server import Server, serving
 from vllm_venv import build_venv, write_model
 
 PAIRS = 40
-BLOCK_S = 4.0  # four scrapes
+BLOCK_S = 2.0  # two scrapes
 SETTLE_S = 0.2  # behind a signal, before a block begins
-LOAD = ("--clients", "16", "--output", "128", "--seconds", "100000")
+# Long answers that do not end together: no prompts shall fall into one block of a pair only.
+LOAD = ("--clients", "16", "--output", "2000", "--ramp", "10", "--seconds", "100000")
 
 
 def generated(server: Server) -> float:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
-from vllm_attach import Report, Watch, loaded, stallscope
+from vllm_attach import Report, Watch, load_command, loaded, stallscope
 from vllm_server import Server
 
 from stallscope.profiler.capture_file import read_capture
@@ -37,6 +38,13 @@ def told(report: Report) -> tuple[str, str]:
     return report["verdict"]["class"], report["verdict"]["load"]
 
 
+def tokens_in(seconds: float, server: Server) -> int:
+    """Return how many tokens one client gets in a time, as this machine is now."""
+    start_s = time.monotonic()
+    subprocess.run(load_command(server, "--requests", "3", "--output", "32"), check=True)
+    return max(16, round(seconds * 3 * 32 / (time.monotonic() - start_s)))
+
+
 def test_an_idle_server_has_no_limit(capped: Server, attach: Watch) -> None:
     report = attach(capped, seconds=12)
     assert told(report) == ("none", "idle")
@@ -45,8 +53,8 @@ def test_an_idle_server_has_no_limit(capped: Server, attach: Watch) -> None:
 
 
 def test_one_request_every_five_seconds_is_no_limit(capped: Server, attach: Watch) -> None:
-    # 112 tokens take 1 to 2 s here, and never a queue; two looks a second cannot miss them all.
-    load = ("--every", "5", "--seconds", "28", "--output", "112")
+    # A second or so of work each; two looks a second cannot miss them all.
+    load = ("--every", "5", "--seconds", "28", "--output", str(tokens_in(1.2, capped)))
     report = attach.load(capped, "--interval", "0.5", load=load)
     assert told(report) == ("none", "underloaded")
     assert set(classes(report)) == {"none"}
