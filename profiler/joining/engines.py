@@ -13,10 +13,14 @@ _SAME = 0.9  # of the looks at which two records of one server say the same
 
 @dataclass(frozen=True, slots=True)
 class Engines:
-    """The samples kept, and what is said of those that were not."""
+    """The samples kept, and what is said of those that were not.
+
+    `twins` are the sources that say what another one says: nothing of them counts again.
+    """
 
     samples: tuple[EngineSample, ...]
     sentences: tuple[str, ...]
+    twins: frozenset[str] = frozenset()
 
     @property
     def names(self) -> frozenset[str]:
@@ -37,11 +41,13 @@ def joined_engines(parts: Sequence[Part]) -> Engines:
     best = telling[0].kind
     sentences: list[str] = []
     servers: list[Part] = []
+    twins: set[str] = set()
     for part in (p for p in telling if p.kind == best):
         twin = next((s for s in servers if _is_same(s, part)), None)
         if twin is None:
             servers.append(part)
         else:
+            twins.add(part.name)
             sentences.append(f"{part.name} says the same as {twin.name} and is not counted again.")
     found = [s for part in servers for s in _labelled(part, is_alone=len(servers) == 1)]
     for part in (p for p in telling if p.kind != best):
@@ -54,7 +60,7 @@ def joined_engines(parts: Sequence[Part]) -> Engines:
             names = ", ".join(left_out)
             sentences.append(f"{part.name} tells of engine {names}, {servers[0].name} does not.")
     found.sort(key=lambda s: (s.t_ns, s.engine))
-    return Engines(tuple(found), tuple(sentences))
+    return Engines(tuple(found), tuple(sentences), frozenset(twins))
 
 
 def _labelled(part: Part, *, is_alone: bool) -> Iterator[EngineSample]:

@@ -98,7 +98,7 @@ def _on_clock(part: Part, placement: Placement) -> Part:
 def _events(
     parts: Sequence[Part], sentences: Sequence[str], engines: Engines, subject: Subject
 ) -> tuple[Event, ...]:
-    told = (e for p in parts for e in p.capture.events)
+    told = (e for p in parts if p.name not in engines.twins for e in p.capture.events)
     found = [e for e in told if not is_answered(e, engines.names, subject)]
     found.sort(key=attrgetter("t_ns"))
     first_ns = found[0].t_ns if found else 0

@@ -56,6 +56,15 @@ def test_two_logs_that_say_the_same_count_once(tmp_path: Path) -> None:
     assert told in sentences(both)
 
 
+def test_preemptions_in_both_of_two_equal_logs_count_once(tmp_path: Path) -> None:
+    warning = (
+        "WARNING 06-17 12:02:00 [scheduler.py:1] Sequence group 7 is preempted by "
+        "PreemptionMode.RECOMPUTE mode because there is not enough KV cache space.\n"
+    )
+    both = read_together(tmp_path, {"a.log": LOG + warning, "b.log": LOG + warning})
+    assert sum(e.kind == "preempt" for e in both.events) == 1
+
+
 def test_two_logs_of_two_servers_keep_their_engines_apart(tmp_path: Path) -> None:
     other = LOG.replace("Running: 16 reqs", "Running: 3 reqs").replace("Running: 32", "Running: 9")
     other = other.replace("Running: 24 reqs", "Running: 5 reqs")
