@@ -11,7 +11,7 @@ from joined import offsets_s, read_together
 from scripted_load import LOAD, Load, gpu_csv, server_log
 
 from stallscope.errors import InputError
-from stallscope.profiler.capture import Capture, Step
+from stallscope.profiler.capture import Capture, DeviceSample, Step
 from stallscope.profiler.file_kinds import InputKind
 from stallscope.profiler.joining.join import Given, join
 from stallscope.profiler.telemetry.reader import read_telemetry
@@ -103,3 +103,30 @@ def step(index: int, start_ns: int, end_ns: int) -> Step:
         | {"id": index, "rank": 0, "start_ns": start_ns, "end_ns": end_ns, "phase": "decode"}
         | {"warmup": False, "prefill_requests": 0, "prefill_tokens": 0, "decode_requests": 1}
     )
+
+
+@pytest.mark.parametrize(("off_s", "is_joined"), [(1.9, True), (2.1, False)])
+def test_two_exact_records_are_joined_up_to_two_seconds_apart(
+    off_s: float, is_joined: bool
+) -> None:
+    """One clock runs fast: its work begins so much early and ends as much late, at the best."""
+
+    def worked(begin: float, end: float) -> Capture:
+        watched = tuple(
+            DeviceSample(t * S, "host", "host_cpu_cores", 1.0, "cores") for t in (0, 640)
+        )
+        steps = (step(0, round(begin * S), round(end * S)),)
+        clock = {"clock": {"t_ns": 0, "unix_ns": round(LOAD.start.timestamp()) * S}}
+        return Capture(steps=steps, device_samples=watched, meta=clock)
+
+    own = Given("run.sqlite", InputKind.CAPTURE, worked(100.0, 500.0), None)
+    trace = Given("trace.json", InputKind.KINETO, worked(100.0 - off_s, 500.0 + off_s), None)
+    if is_joined:
+        assert join([own, trace]).meta["joined"][0]["residual_ns"] / S == pytest.approx(off_s)
+        return
+    with pytest.raises(InputError) as caught:
+        join([own, trace])
+    assert "do not fit: work begins and ends 2.1 s apart (at most 2.0 s is accepted)" in str(
+        caught.value
+    )
+    assert str(caught.value).endswith("set a clock by hand: --offset trace.json=±SECONDS")
