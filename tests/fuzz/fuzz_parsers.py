@@ -7,6 +7,7 @@ from pathlib import Path
 
 import fuzz_seeds as seeds
 from fuzz_databases import damaged_database
+from fuzz_json import damaged_json
 from fuzz_parser import Parser
 
 from stallscope.errors import InputError
@@ -51,6 +52,6 @@ PARSERS: Mapping[str, Parser] = {
     "telemetry": Parser(read_telemetry, seeds.telemetry),
     "server-log": Parser(read_server_log, seeds.server_logs),
     "metrics": Parser(read_metrics, seeds.metrics_pages),
-    "benchmark": Parser(lambda path: read_benchmarks([path]), seeds.benchmarks),
+    "benchmark": Parser(lambda path: read_benchmarks([path]), seeds.benchmarks, damaged_json),
     "joined": Parser(_joined, seeds.logs_of_a_load),
 }

@@ -15,7 +15,17 @@ from fuzz_databases import small
 ROOT = Path(__file__).resolve().parents[2]
 CORPUS = Path(os.environ.get("STALLSCOPE_CORPUS", ROOT.parent / "shared" / "corpus"))
 _FOLDERS = (
-    *("", "server_log", "telemetry", "ncu", "nsys", "trace", "joining", "metrics_page"),
+    *(
+        "",
+        "server_log",
+        "telemetry",
+        "ncu",
+        "nsys",
+        "trace",
+        "joining",
+        "metrics_page",
+        "benchmark",
+    ),
     "../analyzers",
 )
 sys.path += [str(ROOT / "tests" / "unit" / "profiler" / folder) for folder in _FOLDERS]
@@ -146,17 +156,13 @@ def metrics_pages() -> list[bytes]:
 
 
 def benchmarks() -> list[bytes]:
-    """A result with an array of every request, rows of a sweep, and those of the corpus."""
-    row = {
-        **{"backend": "vllm", "num_prompts": 3, "completed": 3, "duration": 2.0},
-        **{"max_concurrency": 4, "request_rate": "inf", "total_input_tokens": 300},
-        **{"total_output_tokens": 12, "request_throughput": 1.5, "output_throughput": 6.0},
-        **{"mean_ttft_ms": 20.0, "median_ttft_ms": 19.0, "p99_ttft_ms": 30.0, "mean_tpot_ms": 5.0},
-        **{"input_lens": [100] * 3, "output_lens": [4] * 3, "ttfts": [0.02, 0.019, 0.03]},
-        **{"itls": [[0.005] * 3] * 3, "start_times": [1.0, 1.5, 2.0]},
-    }
-    sweep = "".join(json.dumps({**row, "max_concurrency": 2**i}) + "\n" for i in range(4))
-    return [json.dumps(row, indent=1).encode(), sweep.encode(), *corpus("bench/*")]
+    """Results of each tool, and with each request's own times."""
+    from test_benchmark_arrays import DETAILED
+    from test_benchmark_files import RESULTS
+
+    contents = [DETAILED, *(content for content, _ in RESULTS.values())]
+    own = [text if isinstance(text, str) else json.dumps(text) for text in contents]
+    return [text.encode() for text in own] + corpus("bench/*")
 
 
 def logs_of_a_load() -> list[bytes]:
