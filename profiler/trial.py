@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 METRICS = ("ttft_s", "tpot_s", "itl_s", "e2e_s")
-_COUNTS = ("concurrency", "completed", "failed", "engines", "started_unix_ns")
+_COUNTS = ("concurrency", "cap", "completed", "failed", "engines", "started_unix_ns")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +32,18 @@ class Spread:
 class Trial:
     """One load, by the client's own clock; None is not told.
 
-    `concurrency` clients were offered in a closed loop, or `rate_per_s` requests in an open one;
-    neither: all at once. Tokens are means per request. `sent_per_s` and `send_delay_s` say how far
-    the generator kept its own schedule. `tokens_per_step` is above 1 with speculative decoding
-    (`speculative`: used, but not told how far). `engines` serve side by side. `waiting` is the
-    server's own mean queue. `latency` has METRICS as keys, failed requests left out.
+    `concurrency` clients were offered in a closed loop, or `rate_per_s` requests in an open one, of
+    which the generator kept no more than `cap` in flight; neither: all at once. Tokens are means
+    per request. `sent_per_s` and `send_delay_s` say how far the generator kept its own schedule.
+    `tokens_per_step` is above 1 with speculative decoding (`speculative`: used, but not told how
+    far). `engines` serve side by side. `waiting` is the server's own mean queue. `latency` has
+    METRICS as keys, failed requests left out.
     """
 
     source: str
     concurrency: int | None = None
     rate_per_s: float | None = None
+    cap: int | None = None
     completed: int | None = None
     failed: int | None = None
     duration_s: float | None = None

@@ -22,6 +22,13 @@ def benchmark_measures(
     return tuple(_measures(capture, demand, admission))
 
 
+def _idle(capture: Capture, share: float) -> Measure:
+    if any(r.end_ns is not None for r in capture.requests):
+        return measure("idle_share", share, "measured", "times of each request, by the client")
+    source = "1 − requests in flight: one after another they fill no more"
+    return measure("idle_share", share, "bound", source, side="lower")
+
+
 def _measures(capture: Capture, demand: Demand, admission: Admission | None) -> Iterator[Measure]:
     trial = judged_trial(capture)
     if trial is None:
@@ -30,7 +37,7 @@ def _measures(capture: Capture, demand: Demand, admission: Admission | None) -> 
     if wait is not None:
         yield wait
     if demand.idle_share is not None:
-        yield measure("idle_share", demand.idle_share, "derived", "from the requests in flight")
+        yield _idle(capture, demand.idle_share)
     if demand.in_flight is not None:
         yield measure("in_flight", demand.in_flight, "derived", _LITTLE)
     if demand.waiting is not None:

@@ -80,7 +80,7 @@ _NO_AXIS = "The trials offer no load that differs in concurrency or rate: there 
 
 def _axis(trials: Sequence[Trial]) -> str | None:
     """Choose what the load is counted in: clients, else requests per second."""
-    for name in ("concurrency", "rate_per_s"):
+    for name in ("rate_per_s", "concurrency"):
         if sum(getattr(t, name) is not None for t in trials) > len(trials) / 2:
             return name
     return None

@@ -36,6 +36,13 @@ def count(row: Row, *names: str) -> int | None:
     return int(found) if found is not None and found <= LARGEST and found == int(found) else None
 
 
+def load(clients: int | None, rate_per_s: float | None) -> dict[str, Any]:
+    """Return the fields of a load: beside a rate, clients only bound what is in flight."""
+    if rate_per_s is None:
+        return {"concurrency": clients or None}
+    return {"rate_per_s": rate_per_s, "cap": clients or None}
+
+
 def text(row: Row, *names: str) -> str | None:
     """Return the first text that says something."""
     values = (row.get(name) for name in names)

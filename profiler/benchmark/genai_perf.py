@@ -6,7 +6,16 @@ import csv
 import re
 from collections.abc import Iterator, Mapping
 
-from stallscope.profiler.benchmark.figures import Row, count, inner, number, positive, text, told
+from stallscope.profiler.benchmark.figures import (
+    Row,
+    count,
+    inner,
+    load,
+    number,
+    positive,
+    text,
+    told,
+)
 from stallscope.profiler.trial import Spread, Trial
 
 # One request's mean gap is what they call inter-token latency: our TPOT. Gaps between chunks, all
@@ -37,8 +46,7 @@ def trials(row: Row, source: str) -> Iterator[Trial]:
     started = _value(metrics, "min_request_timestamp")
     yield Trial(
         source=source,
-        concurrency=_offered(row, "concurrency"),
-        rate_per_s=_rate(row),
+        **load(_offered(row, "concurrency"), _rate(row)),
         completed=completed,
         failed=_whole(metrics, "error_request_count"),
         duration_s=_duration(metrics),

@@ -9,6 +9,7 @@ from stallscope.profiler.benchmark.figures import (
     MS,
     Row,
     count,
+    load,
     number,
     positive,
     ratio,
@@ -41,8 +42,7 @@ def trials(row: Row, source: str) -> Iterator[Trial]:
     total_in = positive(row, "total_input_tokens")
     yield Trial(
         source=source,
-        concurrency=count(row, "max_concurrency") or None,
-        rate_per_s=positive(row, "request_rate"),
+        **load(count(row, "max_concurrency"), positive(row, "request_rate")),
         completed=completed,
         failed=_failed(row, completed),
         duration_s=duration,

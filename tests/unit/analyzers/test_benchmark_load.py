@@ -98,6 +98,23 @@ def test_a_generator_that_does_not_say_what_it_sent_is_not_judged() -> None:
     assert late_sender(of_trials(trial(sent_per_s=5.0))) is None
 
 
+@pytest.mark.parametrize(
+    ("cap", "rate", "is_client"),
+    [(9, 8.0, True), (10, 8.0, False), (9, 9.0, False), (None, 8.0, False)],
+)
+def test_a_rate_that_the_generators_own_cap_holds_back(
+    cap: int | None, rate: float, is_client: bool
+) -> None:
+    # Asked for 10 a second, 9 is the line. 8 a second of 1.1 s are 8.8 in flight, 98 % of 9.
+    capture = of_trials(trial(rate=rate, rate_per_s=10.0, cap=cap))
+    assert (bottleneck(capture) == "client") is is_client
+
+
+def test_a_cap_beside_a_rate_is_no_offer() -> None:
+    # 1 a second is 1.1 in flight of 64 allowed, and all that was asked for.
+    assert bottleneck(of_trials(trial(rate=1.0, rate_per_s=1.0, cap=64))) != "client"
+
+
 def test_ttft_beyond_the_runs_own_rate_is_waiting() -> None:
     # 10 a second finish, so that a prompt needs 0.1 s at most; 1.1 of 2.1 s − 0.1 s wait.
     assert queued_share(trial(ttft=1.1, rate=10.0)) == pytest.approx(1.0 / 2.1)
@@ -171,11 +188,14 @@ def test_the_servers_own_queue_is_a_share_of_what_is_in_flight() -> None:
 
 
 def test_nothing_in_flight_most_of_the_time_is_no_limit() -> None:
-    # Half a request in flight, come by chance: e^−0.55 = 58 % of the time nothing is.
-    found = diagnose(of_trials(trial(rate=0.5, rate_per_s=0.5)))
+    # 0.45 requests a second of 1.1 s are 0.495 in flight: nothing is, half the time at the least.
+    found = diagnose(of_trials(trial(rate=0.45, rate_per_s=0.45)))
     assert (found.verdict.bottleneck, found.verdict.load) == ("none", "underloaded")
-    measures = {m.name: m.value for m in found.measures}
-    assert measures["idle_share"] == pytest.approx(0.577, abs=1e-3)
+    measures = {m.name: m for m in found.measures}
+    assert measures["idle_share"].value == pytest.approx(0.505)
+    assert (measures["idle_share"].provenance, measures["idle_share"].side) == ("bound", "lower")
+    busier = diagnose(of_trials(trial(rate=0.46, rate_per_s=0.46)))  # 0.506 in flight
+    assert busier.verdict.load == "served"
 
 
 def test_times_of_requests_say_exactly_when_nothing_was_in_flight() -> None:

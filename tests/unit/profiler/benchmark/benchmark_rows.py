@@ -235,7 +235,7 @@ INFMAX: dict[str, Any] = {
 }
 AGENTIC: dict[str, Any] = {
     **{
-        "hw": "mi355x",
+        "hw": "no such device",
         "users": 8,
         "model": "some/model",
         "framework": "sglang",
