@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import date, timedelta
 from typing import NamedTuple
 
 from stallscope.profiler.calendar_days import days_since_1970
@@ -59,6 +60,21 @@ def _seconds(found: re.Match[str]) -> int | None:
     return days * _DAY + hours * 3600 + minutes * 60 + seconds
 
 
+def _on_calendar_of(first: Stamp, stamp: Stamp) -> int:
+    """Return a stamp's seconds on the first one's calendar: a library's lines may state a year."""
+    if stamp.has_year == first.has_year:
+        return stamp.seconds
+    year, said = _day(first).year, _day(stamp)
+    is_leap_day = (said.month, said.day) == (2, 29)
+    month, day = (3, 1) if is_leap_day else (said.month, said.day)
+    days = days_since_1970(year, month, day)
+    return stamp.seconds if days is None else days * _DAY + stamp.seconds % _DAY
+
+
+def _day(stamp: Stamp) -> date:
+    return date(1970, 1, 1) + timedelta(days=stamp.seconds // _DAY)
+
+
 class LogClock:
     """Nanoseconds since the first stamp, never falling.
 
@@ -79,7 +95,7 @@ class LogClock:
             return self._reached * _S
         if self._origin is None:
             self._origin = stamp
-        now = stamp.seconds - self._origin.seconds + self._shift
+        now = _on_calendar_of(self._origin, stamp) - self._origin.seconds + self._shift
         if now < self._reached - _NEW_YEAR_S:
             self._shift += 365 * _DAY
             now += 365 * _DAY

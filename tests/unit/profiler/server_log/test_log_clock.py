@@ -31,6 +31,17 @@ def test_fifteen_seconds_over_midnight_and_new_year(first: str, second: str) -> 
     assert seconds(first, second) == [0, 15]
 
 
+def test_a_library_that_states_the_year_lies_in_the_same_run() -> None:
+    times = ("INFO 11-28 15:27:15 a", "2025-11-28 15:28:09,929 - INFO - b", "INFO 11-28 15:28:20 c")
+    assert seconds(*times) == [0, 54, 65]
+    assert seconds("2024-02-29 10:00:00 a", "INFO 02-29 10:00:05 b", "2024-03-01 10:00:09 c") == [
+        0,
+        86405,  # a day that the calendar without a year does not have
+        86409,
+    ]
+    assert seconds("INFO 02-28 10:00:00 a", "2024-02-29 10:00:05 b") == [0, 86405]
+
+
 def test_a_line_without_a_stamp_keeps_its_place() -> None:
     assert seconds("INFO 02-03 10:00:00 a", "Traceback", "INFO 02-03 10:00:09 b", "end") == [
         0,
