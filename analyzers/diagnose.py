@@ -107,7 +107,7 @@ def diagnose(
     if not is_benchmark_only(capture):  # a client's requests tell no admission
         rate = run.throughput.output_tokens_per_s
         replay = build_replay(capture, run.costs, run.cost, rate)
-    sampled = sampled_gain(capture, judgement, run.span)
+    sampled = sampled_gain(run, judgement)
     verdict = build_verdict(
         run, judgement, windows, measures, replay=replay, sampled=sampled, goal=goal
     )
@@ -137,7 +137,7 @@ def diagnose(
             *run.checked.not_observable,
             *unobserved(capture, run.costs, rules, run.missing),
             *untold(run, verdict),
-            *untold_gain(capture, judgement, run.span),
+            *untold_gain(run, judgement, sampled),
             *unseen_offer(capture, judgement.load, judgement.demand, t),
         ),
         windows=windows,
@@ -197,7 +197,7 @@ def _measures(run: Run, judgement: Judgement) -> tuple[Measure, ...]:
         span=run.span,
     )
     grown = (
-        *growth_measures(run.capture, judgement, run.span),
+        *growth_measures(run, judgement),
         *in_front_measures(run.capture, run.span),
         *work_measures_of_samples(run.capture, run.cost, run.span),
     )

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Mapping
 
 from stallscope.analyzers.judge import Judgement
-from stallscope.analyzers.load.queue_limits import LIMIT_CLASS
+from stallscope.analyzers.load.queue_limits import LIMIT_CLASS, Admission
 from stallscope.analyzers.put_back_words import inferred_text
 from stallscope.analyzers.result import Gain
 from stallscope.analyzers.thresholds import Thresholds
@@ -91,7 +91,9 @@ def lifted_text(limit: str | None, whatif: WhatIf | None, t: Thresholds) -> str:
     why = "the step itself is the limit"
     if whatif.next_limit in _ADMISSION:
         why = f"{whatif.next_limit} binds right behind it"
-    little = f"at most {percent(_most(gain))}" if whatif.is_bound else _little(gain)
+    little = _little(gain)
+    if whatif.is_bound:
+        little = f"at most {percent(_most(gain))}" if _most(gain) >= 0.005 else "nothing"
     return f", but {action} buys {little}: {why}"
 
 
@@ -136,9 +138,15 @@ def held_text(judgement: Judgement, found: Mapping[str, Measure]) -> str:
     if limit == "seqs" and kv_has_room(found):
         text += " while KV has room"
     text = f"{text}: {queue_text(judgement)}"
-    engines = judgement.admission.in_flight if judgement.admission is not None else ()
-    if limit == "imbalance" and engines:
-        mean = statistics.fmean(engines)
-        text += f"; the fullest of {len(engines)} engines holds {engines[0]:.1f} requests, their "
-        text += f"mean is {mean:.1f}"
+    if limit == "imbalance" and judgement.admission is not None:
+        text += _uneven_text(judgement.admission)
     return text
+
+
+def _uneven_text(admission: Admission) -> str:
+    engines = admission.in_flight
+    if not engines:
+        return ""
+    named = f" ({admission.fullest})" if admission.fullest else ""
+    text = f"; the fullest of {len(engines)} engines{named} holds {engines[0]:.1f} requests, "
+    return f"{text}their mean is {statistics.fmean(engines):.1f}"

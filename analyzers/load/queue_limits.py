@@ -37,8 +37,8 @@ class Admission:
     """Share of the waiting time (samples in which something waited) under each limit.
 
     Keys are those of LIMIT_CLASS and "unknown". `share_waiting` is the part of the span in which
-    something waited; `in_flight` the mean requests in each of several engines meanwhile; `cap` the
-    sequence cap, where it is known.
+    something waited; `in_flight` the mean requests in each of several engines meanwhile; `fullest`
+    names the first of them. `cap` is the sequence cap, where it is known.
     """
 
     shares: dict[str, float]
@@ -46,6 +46,7 @@ class Admission:
     provenance: Provenance
     source: str
     in_flight: tuple[float, ...] = ()
+    fullest: str | None = None
     cap: int | None = None
 
     def ranked(self) -> tuple[tuple[str, float], ...]:

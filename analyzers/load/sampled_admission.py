@@ -171,23 +171,25 @@ def from_samples(capture: Capture, span: Span, kv_bytes_per_token: int | None) -
     if not waiting_ns:
         return None
     inside = clip(found, span.start_ns, span.end_ns)
+    means = _mean_in_flight(inside)
     return Admission(
         shares={k: v / waiting_ns for k, v in weights.items() if v},
         share_waiting=waiting_ns / sum(m.duration_ns for m in inside),
         provenance="derived",
         source="sampled gauges against the engine's limits",
-        in_flight=_mean_in_flight(inside),
+        in_flight=tuple(mean for mean, _ in means),
+        fullest=means[0][1] if means else None,
     )
 
 
-def _mean_in_flight(found: Sequence[Moment]) -> tuple[float, ...]:
-    """Return each engine's mean over moments, fullest first; nothing for a lone engine."""
+def _mean_in_flight(found: Sequence[Moment]) -> list[tuple[float, str]]:
+    """Return each engine's mean over moments and its name, fullest first; none for a lone one."""
     names = {name for m in found for name in m.engines}
     if len(names) < 2:
-        return ()
+        return []
     means = []
     for name in names:
         seen = [(m.duration_ns, _flight(m.engines[name])) for m in found if name in m.engines]
         ns = sum(duration for duration, _ in seen)
-        means.append(sum(duration * flight for duration, flight in seen) / ns)
-    return tuple(sorted(means, reverse=True))
+        means.append((sum(duration * flight for duration, flight in seen) / ns, name))
+    return sorted(means, key=lambda mean: (-mean[0], mean[1]))

@@ -85,7 +85,8 @@ def _pool_tokens(capture: Capture, per_token: int) -> float | None:
     return budget / per_token if budget else None
 
 
-def _as_step(found: SampledStep) -> Step:
+def as_step(found: SampledStep) -> Step:
+    """Return it as a step, in whole requests and tokens."""
     rows, prompts = max(1, round(found.rows)), round(found.prompts)
     whole = max(1, round(found.prompt_length))
     return Step(
@@ -116,7 +117,7 @@ def sampled_costs(capture: Capture, cost: CostModel | None, span: Span) -> tuple
     if cost is None or capture.steps or not capture.engine_samples:
         return ()
     found = sampled_step(capture, cost, span)
-    return () if found is None else cost_steps((_as_step(found),), cost)
+    return () if found is None else cost_steps((as_step(found),), cost)
 
 
 def sampled_budgets(

@@ -1,4 +1,4 @@
-"""What raising the sequence cap would buy at the most, by a server's samples at several loads."""
+"""What raising the sequence cap would buy at the most, by a server's samples."""
 
 from __future__ import annotations
 
@@ -8,37 +8,44 @@ from stallscope.analyzers.judge import Judgement
 from stallscope.analyzers.load.engines import Values, clip, moments, queued
 from stallscope.analyzers.load.more_running import LEAST_SPREAD, Growth, observe_growth
 from stallscope.analyzers.load.pool_use import used_share
-from stallscope.analyzers.load.span import Span
 from stallscope.analyzers.measures import measure
+from stallscope.analyzers.prepared import Run
 from stallscope.analyzers.result import Gain
+from stallscope.analyzers.whatif.model_gain import most_by_model
 from stallscope.analyzers.whatif.replay import WhatIf
-from stallscope.profiler.capture import Capture
 from stallscope.profiler.evidence import Measure, NotObservable
 
 _CAP_SEEN = 0.9  # of the cap: what ran must have come so near for its rate to be the one at the cap
 
 
-def sampled_gain(capture: Capture, judgement: Judgement, span: Span) -> WhatIf | None:
+def sampled_gain(run: Run, judgement: Judgement) -> WhatIf | None:
     """Bound the gain from letting everybody in who waited at the sequence cap.
 
-    Running rises to what was in flight while something waited, or to what the KV pool holds. None
-    where another limit held the queue, or where samples do not tell how tokens grow with running.
+    Running rises to what was in flight while something waited, or to what the KV pool holds. The
+    bound is the lower of two: what more running brought already, and what the cost model makes of
+    the mean step. None where another limit held the queue, or where neither is known.
     """
-    growth = _growth(capture, judgement, span)
-    if growth is None:
+    if not _is_at_cap(run, judgement):
         return None
-    wanted, room = _wanted(capture, span, growth)
-    most = growth.most(min(wanted, room))
+    running, wanted, room = _queue(run)
+    growth, after = _growth(run, judgement), min(wanted, room)
+    bounds = [(growth.rate_high, growth.most(after))] if growth is not None else []
+    if running >= _CAP_SEEN * (run.capture.subject.max_num_seqs or 0):
+        times = max(1.0, after / running)
+        modelled = most_by_model(run.capture, run.cost, run.span, times, run.thresholds)
+        bounds += [modelled] if modelled is not None else []
+    if not bounds:
+        return None
+    before, most = min(bounds, key=lambda bound: bound[1])
     # From no gain to the most: the middle, and half the distance as its error.
-    middle = growth.rate_high * (1.0 + most / 2)
-    error = growth.rate_high * most / 2 / middle
-    gain = Gain("output_tokens_per_s", "tokens/s", growth.rate_high, middle, error)
+    middle = before * (1.0 + most / 2)
+    gain = Gain("output_tokens_per_s", "tokens/s", before, middle, before * most / 2 / middle)
     return WhatIf(gain, "capacity" if room < wanted else None, is_bound=True)
 
 
-def growth_measures(capture: Capture, judgement: Judgement, span: Span) -> Iterator[Measure]:
-    """Yield how tokens grew with running requests, where that bounded the gain."""
-    growth = _growth(capture, judgement, span)
+def growth_measures(run: Run, judgement: Judgement) -> Iterator[Measure]:
+    """Yield how tokens grew with running requests, where that bounds the gain."""
+    growth = _growth(run, judgement)
     if growth is not None:
         source = (
             f"{growth.rate_low:.0f} tokens/s with {growth.low:.0f} running, "
@@ -47,43 +54,47 @@ def growth_measures(capture: Capture, judgement: Judgement, span: Span) -> Itera
         yield measure("growth_exponent", growth.exponent, "bound", source, side="upper")
 
 
-def untold_gain(capture: Capture, judgement: Judgement, span: Span) -> tuple[NotObservable, ...]:
+def untold_gain(run: Run, judgement: Judgement, found: WhatIf | None) -> tuple[NotObservable, ...]:
     """Say why the gain is not known, and how it would be."""
-    if not _is_at_cap(capture, judgement) or _growth(capture, judgement, span) is not None:
+    if not _is_at_cap(run, judgement) or found is not None:
         return ()
+    how = "watch while the load rises to the cap, ten seconds or more at each of several loads"
+    how += "; or compare a run with a higher cap"
+    if run.cost is None:
+        how += "; or add --model and --gpu"
     return (
         NotObservable(
             "what raising the sequence cap would buy",
             "running did not stand for a few samples at two numbers, one "
             f"{LEAST_SPREAD:g} times the other: nothing shows how tokens/s grow with it",
-            "watch while the load rises to the cap, ten seconds or more at each of several loads; "
-            "or compare a run with a higher cap",
+            how,
         ),
     )
 
 
-def _is_at_cap(capture: Capture, judgement: Judgement) -> bool:
-    return judgement.decision.limit == "seqs" and not capture.steps and not capture.requests
+def _is_at_cap(run: Run, judgement: Judgement) -> bool:
+    is_sampled = not run.capture.steps and not run.capture.requests
+    return judgement.decision.limit == "seqs" and is_sampled and bool(run.capture.engine_samples)
 
 
-def _growth(capture: Capture, judgement: Judgement, span: Span) -> Growth | None:
-    if not _is_at_cap(capture, judgement):
+def _growth(run: Run, judgement: Judgement) -> Growth | None:
+    if not _is_at_cap(run, judgement):
         return None
-    growth = observe_growth(capture.engine_samples, span)
-    cap = capture.subject.max_num_seqs
+    growth = observe_growth(run.capture.engine_samples, run.span)
+    cap = run.capture.subject.max_num_seqs
     if growth is None or (cap is not None and growth.high < _CAP_SEEN * cap):
         return None
     return growth
 
 
-def _wanted(capture: Capture, span: Span, growth: Growth) -> tuple[float, float]:
-    """Return the requests in flight while something waited, and how many the KV pool holds."""
-    found = clip(moments(capture.engine_samples), span.start_ns, span.end_ns)
+def _queue(run: Run) -> tuple[float, float, float]:
+    """Return what ran and was in flight while something waited, and how many the KV pool holds."""
+    found = clip(moments(run.capture.engine_samples), run.span.start_ns, run.span.end_ns)
     rows = [(m.duration_ns, v) for m in found for v in m.engines.values() if queued(v)]
     total = sum(ns for ns, _ in rows) or 1
-    wanted = sum(ns * (v["running"] + queued(v)) for ns, v in rows) / total
-    room = min((_holds(v) for _, v in rows), default=wanted)
-    return max(wanted, growth.high), max(room, growth.high)
+    running = sum(ns * v["running"] for ns, v in rows) / total
+    wanted = running + sum(ns * queued(v) for ns, v in rows) / total
+    return running, wanted, min((_holds(v) for _, v in rows), default=wanted)
 
 
 def _holds(values: Values) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from capture_builders import MS, decodes, gauges, request, step
 
+from stallscope.analyzers.diagnose import diagnose
 from stallscope.analyzers.judge import admission_decision
 from stallscope.analyzers.load.admission import limit_of_step, observe_admission
 from stallscope.analyzers.load.queue_limits import Admission
@@ -312,8 +313,11 @@ def test_a_queue_at_one_engine_while_another_has_room(late_ms: float, is_reverse
     found = observe_admission(capture, ms(39_000), None)
     assert found is not None
     assert found.shares == {"imbalance": 1.0}
-    assert found.in_flight == (168.0, 10.0)
+    assert (found.in_flight, found.fullest) == ((168.0, 10.0), "e0")
     assert admission_decision(found).bottleneck == "scheduling"
+    assert (
+        "the fullest of 2 engines (e0) holds 168.0 requests" in diagnose(capture).verdict.sentence
+    )
 
 
 @pytest.mark.parametrize(

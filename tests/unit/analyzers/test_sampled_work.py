@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from capture_builders import ON_CPU, TOY_GPU, gauges
+from capture_builders import ON_CPU, TOY_CPU, TOY_GPU, gauges
 
 from stallscope.analyzers.cost.calibration import build_cost_model
 from stallscope.analyzers.cost.roofline import CostModel
@@ -217,3 +217,53 @@ def test_without_a_device_estimates_say_nothing() -> None:
     assert decide_by_estimates(no_dtype, SECOND, T) is None  # bytes alone do not exclude arithmetic
     names = [m.name for m in diagnose(no_dtype).measures]
     assert ("mbu" in names, "mfu" in names) == (True, False)
+
+
+CAPPED = dataclasses.replace(ON_CPU, max_num_seqs=2)
+
+
+def at_the_cap(subject: Subject, pool: float = 0.1) -> Capture:
+    """Two run at a cap of two, and two wait."""
+    capture = steady()
+    changed = {"waiting": 2.0, "kv_used_fraction": pool}
+    samples = tuple(s._replace(value=changed.get(s.name, s.value)) for s in capture.engine_samples)
+    tokens = {"metrics_page": {"kv_tokens": 100.0 / pool}}
+    return dataclasses.replace(capture, subject=subject, engine_samples=samples, meta=tokens)
+
+
+def test_the_cost_model_bounds_what_a_higher_cap_buys() -> None:
+    """Twice as many read the weights once, and twice the KV and the activations.
+
+    That is 1.25 ms and 60,416 bytes of 294,912,000 bytes/s more: 1.455 ms for twice the tokens.
+    """
+    more = (8 * 2 * (64 + 64) * 4 + 100 * 512 + 2 * (64 + 64) * 4) / 294_912_000
+    most = 2 * 0.00125 / (0.00125 + more) - 1
+    assert most == pytest.approx(0.718, abs=0.001)
+    found = diagnose(at_the_cap(CAPPED))
+    assert "; raising the cap would buy at most 72 % tokens/s." in found.verdict.sentence
+    (gain,) = [r.gain for r in found.remedies if "sequence cap" in r.action]
+    assert gain is not None
+    assert gain.before == pytest.approx(1600)
+    assert gain.after * (1 + gain.error) == pytest.approx(1600 * (1 + most))
+
+
+def test_steps_full_of_arithmetic_gain_nothing() -> None:
+    """2 · 2 · 32,768 and 4 · 64 · 100 FLOPs fill 1.25 ms; twice as many fill twice of it."""
+    slow = dataclasses.replace(TOY_CPU, peak_flops={"fp32": 156_672 / 0.00125})
+    found = diagnose(at_the_cap(dataclasses.replace(CAPPED, device=slow)))
+    assert ", but raising the cap buys nothing: the step itself is the limit." in (
+        found.verdict.sentence
+    )
+
+
+def test_a_floor_above_the_step_bounds_nothing() -> None:
+    slow = dataclasses.replace(TOY_CPU, peak_flops={"fp32": 156_672 / 0.00132})  # 6 % above it
+    found = diagnose(at_the_cap(dataclasses.replace(CAPPED, device=slow)))
+    assert "the step itself" not in found.verdict.sentence
+    assert "what raising the sequence cap would buy" in [n.what for n in found.not_observable]
+
+
+def test_the_pool_bounds_it_too() -> None:
+    """Two fill 60 % of the pool: 3.3 fit, and four are there."""
+    found = diagnose(at_the_cap(CAPPED, pool=0.6)).verdict
+    assert found.next_limit == "capacity"
