@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from stallscope.analyzers.load.kept import kept
 from stallscope.analyzers.load.span import INSTANT_NS
 from stallscope.profiler.capture import EngineSample
 
@@ -77,6 +78,7 @@ def _grid(tracks: Sequence[_Track]) -> list[int]:
     return kept
 
 
+@kept
 def moments(samples: Sequence[EngineSample]) -> tuple[Moment, ...]:
     """Line up what all engines said; the order of the samples does not matter.
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from stallscope.analyzers.load.engines import Values, moments
+from stallscope.analyzers.load.kept import kept
 from stallscope.analyzers.load.pool_use import used_share
 from stallscope.analyzers.load.span import Span
 from stallscope.profiler.capture import EngineSample
@@ -36,6 +37,7 @@ class Fall:
     counted: float | None  # by the engine's own counter meanwhile
 
 
+@kept
 def put_back(samples: Sequence[EngineSample]) -> tuple[Fall, ...]:
     """Return the falls that only preemption explains, engine by engine; none for less than two.
 
