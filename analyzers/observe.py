@@ -12,6 +12,7 @@ from stallscope.analyzers.cost.work import mbu, mfu, of_phases, work_of
 from stallscope.analyzers.event_fields import whole_events
 from stallscope.analyzers.kernel_cover import covered, why_not_covered
 from stallscope.analyzers.load.demand import Demand
+from stallscope.analyzers.load.sampled_work import sampled_costs
 from stallscope.analyzers.load.span import Span, union_ns
 from stallscope.analyzers.phase_counters import decode_or_all
 from stallscope.analyzers.quantities import (
@@ -199,12 +200,13 @@ def rule_evidence(
     span: Span | None,
 ) -> RuleEvidence:
     """Collect the evidence for the four rules."""
-    dram, is_decode = _dram(capture, costs, cost)
+    work = costs or (sampled_costs(capture, cost, span) if span is not None else ())
+    dram, is_decode = _dram(capture, work, cost)
     # In isolated phases decode's share is what the repeating made it.
     is_load = not capture.subject.isolated_phases
     is_client = is_benchmark_only(capture)  # its one step is a decode step by construction
     engine = decode_share.from_engine(costs, cost) if is_load and not is_client else None
-    sm, used = _sm(capture, costs, cost), _utilisation(capture, costs, cost, span)
+    sm, used = _sm(capture, work, cost), _utilisation(capture, work, cost, span)
     wrong = {"sm": _impossible(sm), "dram": _impossible(dram), "utilisation": _impossible(used)}
     has_pool = any(c.step.kv_total_bytes for c in costs)
     return RuleEvidence(
