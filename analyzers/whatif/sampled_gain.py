@@ -15,6 +15,7 @@ from stallscope.analyzers.whatif.model_gain import most_by_model
 from stallscope.analyzers.whatif.replay import WhatIf
 from stallscope.profiler.evidence import Measure, NotObservable
 
+_WHAT = "what raising the sequence cap would buy"
 _CAP_SEEN = 0.9  # of the cap: what ran must have come so near for its rate to be the one at the cap
 
 
@@ -58,13 +59,17 @@ def untold_gain(run: Run, judgement: Judgement, found: WhatIf | None) -> tuple[N
     """Say why the gain is not known, and how it would be."""
     if not _is_at_cap(run, judgement) or found is not None:
         return ()
+    engines = {s.engine for s in run.capture.engine_samples if s.name == "running"}
+    if len(engines) > 1:
+        reason = f"the samples are of {len(engines)} engines, which share the load unevenly"
+        return (NotObservable(_WHAT, reason, "give the samples of one engine alone"),)
     how = "watch while the load rises to the cap, ten seconds or more at each of several loads"
     how += "; or compare a run with a higher cap"
     if run.cost is None:
         how += "; or add --model and --gpu"
     return (
         NotObservable(
-            "what raising the sequence cap would buy",
+            _WHAT,
             "running did not stand for a few samples at two numbers, one "
             f"{LEAST_SPREAD:g} times the other: nothing shows how tokens/s grow with it",
             how,

@@ -158,3 +158,11 @@ def test_with_one_number_the_gain_is_not_observable() -> None:
     # Nor where it stood at two numbers far below the cap.
     low = Capture(subject=Subject(max_num_seqs=64), engine_samples=stairs((10, 200.0), (20, 300.0)))
     assert not [m for m in diagnose(low).measures if m.name == "growth_exponent"]
+
+
+def test_of_several_engines_it_is_not_observable_either() -> None:
+    one = at_the_cap((10, 200.0), (20, 300.0))
+    other = tuple(s._replace(engine="1") for s in one.engine_samples)
+    both = Capture(subject=CAPPED, engine_samples=one.engine_samples + other)
+    (missing,) = [n for n in diagnose(both).not_observable if n.what.startswith("what raising")]
+    assert missing.reason == "the samples are of 2 engines, which share the load unevenly"
