@@ -12,6 +12,7 @@ Header = Mapping[str, Any]
 # What was recorded besides, and slows the host; each is 1 in the header where it was on.
 _OPTIONS = ("with_stack", "record_shapes", "profile_memory", "with_flops", "with_modules")
 # Before 2024 Kineto wrote the wall clock's microseconds themselves, without a base.
+_MOST = 2**63  # JSON's numbers have no end; what is told here is far below
 _EPOCH_LEAST_NS = 10**18  # September 2001
 
 
@@ -19,7 +20,7 @@ def devices_of(header: Header, ids: Sequence[object], maker: str) -> tuple[Trace
     """Describe the devices that have rows, in the order of `ids`, from deviceProperties."""
     listed = header.get("deviceProperties")
     properties = [p for p in listed if isinstance(p, dict)] if isinstance(listed, list) else []
-    by_id = {p.get("id"): p for p in properties}
+    by_id = {p["id"]: p for p in properties if isinstance(p.get("id"), int | str)}
     # ROCm numbers rows by the machine's node, properties from 0: one of each is the same device.
     only = properties[0] if len(properties) == 1 and len(ids) == 1 else {}
     return tuple(_device(i, by_id.get(i, only), maker) for i in ids)
@@ -45,7 +46,7 @@ def rank_of(header: Header) -> int | None:
 def unix_of(header: Header, first_ns: int | None) -> int | None:
     """Return the wall clock at the trace's time 0, nanoseconds; None where it is not said."""
     base_ns = header.get("baseTimeNanoseconds")
-    if isinstance(base_ns, int) and base_ns > 0:
+    if isinstance(base_ns, int) and 0 < base_ns < _MOST:
         return base_ns
     return 0 if first_ns is not None and first_ns >= _EPOCH_LEAST_NS else None
 
@@ -82,6 +83,6 @@ def _distributed(header: Header) -> Header:
 
 
 def _positive(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < _MOST:
         return None
     return float(value)

@@ -365,3 +365,16 @@ def test_what_is_no_trace_is_refused_in_one_line(tmp_path: Path, content: bytes,
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="nothing cannot be read .*; check the name"):
         read_kineto(tmp_path / "nothing")
+
+
+def test_numbers_without_end_in_the_header_are_not_given(tmp_path: Path) -> None:
+    device = {"id": 0, "name": "NVIDIA H100", "totalGlobalMem": 10**400, "numSms": 132}
+    header = {
+        "deviceProperties": [device, {"id": [0]}],
+        "distributedInfo": {"rank": 1, "world_size": 10**400},
+        "baseTimeNanoseconds": 10**400,
+    }
+    trace = read_kineto(write(tmp_path, EVENTS, header))
+    assert trace.devices == (TracedDevice("cuda:0", "NVIDIA H100", {"sm_count": 132.0}),)
+    assert "world_size" not in trace.facts
+    assert trace.unix_ns is None
