@@ -325,7 +325,7 @@ def wrapped(served_url: str, program: str) -> list[str]:
 
 
 def test_a_command_is_watched_to_its_end_and_passed_through() -> None:
-    program = "import sys, time; print('loading'); time.sleep(1.2); sys.exit(7)"
+    program = "import sys, time; print('loading'); time.sleep(3); sys.exit(7)"
     with serving(full_pool) as served:
         done = attach("--format", "json", *wrapped(served.url, program))
     assert done.returncode == 7
@@ -333,7 +333,7 @@ def test_a_command_is_watched_to_its_end_and_passed_through() -> None:
     assert loading == "loading"
     report = json.loads(text)
     assert report["verdict"]["class"] == "capacity"
-    assert 0.8 < report["capture"]["duration_s"] < 4
+    assert 1 < report["capture"]["duration_s"] < 30  # without the option it would be 30 s
     assert any("The command ended with code 7." in note for note in report["notes"])
 
 
