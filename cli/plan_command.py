@@ -21,9 +21,11 @@ from stallscope.options import (
     OutputOption,
 )
 from stallscope.output import Output, check_output, put, text_width, wants_color
+from stallscope.sizes import parse_bytes
 
 if TYPE_CHECKING:
     from stallscope.analyzers.plan.result import Plan
+    from stallscope.profiler.spec import DeviceSpec
 
 
 def plan(
@@ -59,6 +61,10 @@ def plan(
     sweep: Annotated[
         bool, typer.Option("--sweep", help="Show how it goes with more requests at a time.")
     ] = False,
+    cpu_offload: Annotated[
+        str | None,
+        typer.Option(metavar="BYTES", help="Of weights on each device, kept in host memory."),
+    ] = None,
     speculate: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Tokens to draft before each step.")
     ] = None,
@@ -84,11 +90,12 @@ def plan(
         raise UsageError(
             f"--gpus {gpus}: {spec.name}'s {spec.num_heads} attention heads cannot be shared evenly"
         )
+    device = named_device(gpu, gpu_file)
     weights = parse_dtypes(dtype, "--dtype", get_args(Dtype))
     caches = parse_dtypes(kv_dtype, "--kv-dtype", get_args(KvDtype))
     options = PlanOptions(
         model=spec,
-        device=named_device(gpu, gpu_file),
+        device=device,
         num_devices=gpus,
         dtype=weights[0],
         kv_dtype=caches[0],
@@ -98,11 +105,24 @@ def plan(
         kv_lengths=DEFAULT_LENGTHS if kv_table is None else parse_lengths(kv_table),
         choices=tuple(product(weights, caches)),
         sweep=sweep,
+        cpu_offload_bytes=offloaded(cpu_offload, device),
         drafted=speculate,
         acceptance=acceptance,
         draft=None if draft is None else load_model(draft),
     )
     deliver_plan(plan_model(options), destination)
+
+
+def offloaded(size: str | None, device: DeviceSpec | None) -> int:
+    """Return the bytes that --cpu-offload names, where the link to the host is known."""
+    if size is None:
+        return 0
+    if device is not None and device.to_host_bytes_per_s is None:
+        raise UsageError(
+            f"--cpu-offload: the link of {device.name} to its host is not known; "
+            "give host_link_bytes_per_s in a --gpu-file"
+        )
+    return parse_bytes(size, "--cpu-offload")
 
 
 def parse_dtypes(

@@ -18,7 +18,7 @@ from stallscope.profiler.spec import DeviceSpec
 PEAK_DTYPES = ("fp32", "tf32", "fp16", "bf16", "fp8", "int8", "int4", "fp4")
 _FIELDS = (
     *("name", "peak_flops", "memory_bytes", "memory_bytes_per_s", "kind", "is_cpu"),
-    *("link", "link_bytes_per_s", "power_w", "sources"),
+    *("link", "link_bytes_per_s", "power_w", "host_link_bytes_per_s", "sources"),
 )
 
 
@@ -65,6 +65,7 @@ def _device(entry: Fields) -> DeviceSpec:
         link=entry.text("link"),
         link_bytes_per_s=_optional(entry, "link_bytes_per_s"),
         power_w=_optional(entry, "power_w"),
+        host_link_bytes_per_s=_optional(entry, "host_link_bytes_per_s"),
         sources=_sources(entry),
     )
 

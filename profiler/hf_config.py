@@ -68,7 +68,7 @@ def model_from_config(config: Fields, name: str) -> ModelSpec:
         local_layers=window.local_layers,
         local_window=window.local,
         latent=latent(config, kind),
-        experts=experts(config, kind),
+        mixture=experts(config, kind),
         linear_attention=linear_attention(config, kind),
         gated_queries=kind == "qwen3_next",
         attention_sinks=kind == "gpt_oss",

@@ -61,7 +61,7 @@ class ModelSpec:
     local_layers: int = 0
     local_window: int | None = None
     latent: Latent | None = None
-    experts: Experts | None = None
+    mixture: Experts | None = None
     linear_attention: LinearAttention | None = None
     gated_queries: bool = False  # q_proj also makes a gate of the attention's output
     attention_sinks: bool = False  # a learnt logit for each head
@@ -111,7 +111,15 @@ class DeviceSpec:
     link: str | None = None  # "nvlink", "pcie4", …: towards other devices
     link_bytes_per_s: float | None = None  # one direction
     power_w: float | None = None
+    host_link_bytes_per_s: float | None = None  # one direction; where `link` is not the host's own
     sources: Mapping[str, str] = field(default_factory=dict)  # field → where its figure is from
+
+    @property
+    def to_host_bytes_per_s(self) -> float | None:
+        """Bytes per second from the host, one direction; None where it is not known."""
+        if (self.link or "").startswith("pcie"):
+            return self.link_bytes_per_s
+        return self.host_link_bytes_per_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,4 +141,5 @@ class Subject:
     block_size: int | None = None  # tokens per KV block
     concurrency: int | None = None  # clients offered in a closed loop
     rate_per_s: float | None = None  # requests offered per second in an open loop
+    cpu_offload_bytes: int | None = None  # of weights, on each device, that lie in host memory
     isolated_phases: bool = False  # phases repeated in stretches of their own: no served load

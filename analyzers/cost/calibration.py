@@ -88,6 +88,8 @@ def build_cost_model(capture: Capture) -> CostModel | NoCostModel:
         link_bytes_per_s=subject.device.link_bytes_per_s,
         # Our runner offloads nothing, and a CPU has one memory; of other engines nothing tells.
         holds_all=subject.device.is_cpu or subject.engine == "builtin",
+        offloaded_bytes=subject.cpu_offload_bytes or 0.0,
+        host_link_bytes_per_s=subject.device.to_host_bytes_per_s,
     )
     kv_dtype = subject.kv_dtype or ("fp16" if subject.dtype in _COMPUTES_IN else subject.dtype)
     return CostModel(subject.model, subject.dtype, kv_dtype, machine)

@@ -101,6 +101,7 @@ class ExpectedModel(CostModel):
             compute=products.compute + attention.compute,
             communication=self._reduce_s(shape.tokens),
             excess=products.excess + attention.excess,
+            transfer=self.machine.transfer_s,
         )
 
     def _products_of(self, shape: StepShape) -> StepTime:

@@ -71,7 +71,7 @@ def attention_outputs(spec: ModelSpec) -> tuple[Linear, ...]:
 
 def mlp_linears(spec: ModelSpec) -> tuple[Linear, ...]:
     """List the linears of the plain layers' MLP, then those of the layers with experts."""
-    experts = spec.experts
+    experts = spec.mixture
     plain = spec.num_layers - (0 if experts is None else experts.layers)
     found = list(_mlp(spec, "", spec.intermediate_size, plain)) if plain else []
     return (*found, *(_mixture(spec, experts) if experts is not None else ()))

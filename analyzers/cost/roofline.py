@@ -39,6 +39,15 @@ class Machine:
     ranks: int = 1
     link_bytes_per_s: float | None = None
     holds_all: bool = False
+    offloaded_bytes: float = 0.0  # of weights in host memory, brought over in every step
+    host_link_bytes_per_s: float | None = None
+
+    @property
+    def transfer_s(self) -> float:
+        """Seconds in which each device fetches its offloaded weights, once a step."""
+        if not self.offloaded_bytes or not self.host_link_bytes_per_s:
+            return 0.0
+        return self.offloaded_bytes / self.host_link_bytes_per_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +85,13 @@ class StepTime:
     probed_weights: float = 0.0
     probed_compute: float = 0.0
     excess: float = 0.0
+    transfer: float = 0.0
 
     @property
     def floor(self) -> float:
         """The least time in which this machine can do the step."""
-        return self.weights + self.kv + self.compute + self.communication + self.excess
+        moved = self.weights + self.kv + self.communication + self.transfer
+        return moved + self.compute + self.excess
 
 
 def interpolate(points: tuple[tuple[int, float], ...], rows: int) -> float:
@@ -176,6 +187,7 @@ class CostModel:
             probed_weights=linears.probed_weights,
             probed_compute=linears.probed_compute,
             excess=linears.excess,
+            transfer=self.machine.transfer_s,
         )
 
     def _linear_parts(self, shape: StepShape) -> _Linears:

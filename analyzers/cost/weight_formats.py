@@ -44,6 +44,6 @@ def matrix_bytes(spec: ModelSpec, linear: Linear, dtype: str) -> float:
 
 def _is_quantised(spec: ModelSpec, linear: Linear, dtype: str) -> bool:
     """MXFP4 as released (gpt-oss) is of the experts alone, where there are any."""
-    if dtype == "mxfp4" and spec.experts is not None:
+    if dtype == "mxfp4" and spec.mixture is not None:
         return linear.copies > 1
     return dtype in QUANTISED and linear.is_quantised

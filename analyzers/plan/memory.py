@@ -25,7 +25,7 @@ def _activation_bytes(spec: ModelSpec, dtype: str, rows: int, requests: int) -> 
 
 def _mlp_width(spec: ModelSpec) -> int:
     """Return what a token's MLP is wide, all experts that it passes together."""
-    experts = spec.experts
+    experts = spec.mixture
     if experts is None:
         return spec.intermediate_size
     mixed = experts.per_token * experts.intermediate_size + experts.shared_size
@@ -64,6 +64,7 @@ def memory_map(options: PlanOptions, subject: Subject) -> MemoryMap:
     # A step's new tokens lie in the cache before what they push out of a sliding window is free.
     pushing = request_bytes(options, subject, tokens, STEP_TOKENS) - per_request
     weights = int(weight_bytes(spec, dtype, tensor_parallel=ranks))
+    weights -= min(weights, options.cpu_offload_bytes)
     running = options.concurrency
     usable = free = most = None
     if options.device is not None and options.device.memory_bytes is not None:

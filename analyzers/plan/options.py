@@ -28,6 +28,7 @@ class PlanOptions:
     kv_lengths: tuple[int, ...] = DEFAULT_LENGTHS
     choices: tuple[tuple[str | None, str | None], ...] = ()
     sweep: bool = False
+    cpu_offload_bytes: int = 0  # of weights, on each device
     drafted: int | None = None
     acceptance: float = 0.7
     draft: ModelSpec | None = None
@@ -47,4 +48,5 @@ def subject_of(options: PlanOptions) -> Subject:
         engine="plan",
         workload=f"{lengths}, {options.concurrency} at once",
         concurrency=options.concurrency,
+        cpu_offload_bytes=options.cpu_offload_bytes or None,
     )

@@ -54,6 +54,7 @@ def budget_of(cost: CostModel, shape: StepShape) -> tuple[BudgetPart, ...]:
         "kv": time.kv,
         "compute": time.compute,
         "communication": time.communication,
+        "transfer": time.transfer,
     }
     return tuple(
         BudgetPart(name, seconds, seconds / time.floor, "estimated", source)
@@ -67,7 +68,7 @@ def bound_of(budget: Sequence[BudgetPart]) -> str:
     sums = {
         "bandwidth": shares["weights"] + shares["kv"],
         "compute": shares["compute"],
-        "interconnect": shares["communication"],
+        "interconnect": shares["communication"] + shares["transfer"],
     }
     return max(sums, key=sums.__getitem__)
 

@@ -151,7 +151,7 @@ def _step_seconds(plan: StepPlan, cost: CostModel, o: Overhead, result: Simulate
     for part, seconds in (
         ("bandwidth", time.weights + time.kv),
         ("compute", time.compute),
-        ("interconnect", time.communication),
+        ("interconnect", time.communication + time.transfer),
     ):
         result.parts[part] = result.parts.get(part, 0.0) + seconds
     return max(time.floor + rest, 1e-9)

@@ -18,7 +18,7 @@ from stallscope.analyzers.cost.operators import (
 from stallscope.profiler.model_parts import Experts, Latent, LinearAttention
 from stallscope.profiler.spec import ModelSpec
 
-MIXED = dataclasses.replace(TINY, experts=Experts(8, 2, 96, 2, shared_size=32))
+MIXED = dataclasses.replace(TINY, mixture=Experts(8, 2, 96, 2, shared_size=32))
 NEAR = dataclasses.replace(TINY, local_layers=2, local_window=4)
 LATENT = dataclasses.replace(TINY, latent=Latent(32, 8, 16, 16, 24))
 LINEAR = dataclasses.replace(TINY, linear_attention=LinearAttention(2, 2, 4, 8, 8, 4))

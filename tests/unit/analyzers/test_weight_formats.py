@@ -13,7 +13,7 @@ from stallscope.profiler.model_parts import Experts, Quantization
 from stallscope.profiler.models import load_model
 from stallscope.profiler.spec import ModelSpec
 
-MIXED = dataclasses.replace(TINY, experts=Experts(8, 2, 96, 3))
+MIXED = dataclasses.replace(TINY, mixture=Experts(8, 2, 96, 3))
 
 
 def packed(inputs: int, outputs: int, method: str, group: int) -> int:

@@ -80,6 +80,8 @@ def test_plan_is_written_by_suffix(
         ("--model llama-7b --kv-dtype mxfp4", 2, "--kv-dtype: 'mxfp4' is not one of"),
         ("--model llama-7b --acceptance 1.5", 2, "--acceptance"),
         ("--model llama-7b --speculate 0", 2, "--speculate"),
+        ("--model llama-7b --cpu-offload much", 2, "--cpu-offload"),
+        ("--model llama-7b --gpu gb10 --cpu-offload 4GiB", 2, "the link of gb10 to its host"),
         ("--model llama-7b -o plan.html", 2, "HTML reports are not built yet"),
     ],
 )
