@@ -31,6 +31,7 @@ COMMANDS = {
     "nsys": "Run any command under Nsight Systems and say what limits it.",
     "attach": "Watch a live server through its metrics and say what limits it.",
     "diagnose": "Judge a recorded run.",
+    "compare": "Compare runs, and judge what one varied setting tells.",
     "plan": "Predict memory, speed and limits of a model on a device, without a run.",
     "doctor": "Say what can be observed here, and how to get the rest.",
 }

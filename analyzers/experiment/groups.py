@@ -1,0 +1,59 @@
+"""Runs that differ in nothing but the setting: the only ones that a response can be read from."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from stallscope.analyzers.experiment.run import Run, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Runs alike but for the setting; `label` says what they have in common."""
+
+    label: str
+    values: tuple[Value, ...]
+    times: tuple[float, ...]  # seconds of a unit of work
+    shown: tuple[float, ...]  # the figures themselves
+
+
+def groups_of(runs: Sequence[Run], setting: str, figure: str) -> tuple[Group, ...]:
+    """Group runs that state the setting and have the figure; a group has two values or more.
+
+    A setting that only some runs state does not set them apart.
+    """
+    usable = [run for run in runs if setting in run.settings and figure in run.figures]
+    common = [
+        name
+        for name in (usable[0].settings if usable else {})
+        if name != setting and all(name in run.settings for run in usable)
+    ]
+    apart = [name for name in common if len({run.settings[name] for run in usable}) > 1]
+    found: dict[tuple[Value, ...], list[Run]] = {}
+    for run in usable:
+        found.setdefault(tuple(run.settings[name] for name in apart), []).append(run)
+    groups = (_group(apart, key, rows, setting, figure) for key, rows in found.items())
+    return tuple(group for group in groups if len(set(group.values)) > 1)
+
+
+def _group(
+    apart: Sequence[str], key: Sequence[Value], rows: Sequence[Run], setting: str, figure: str
+) -> Group:
+    """Make a group; runs repeated with the same value count once, by their median."""
+    by_value: dict[Value, list[float]] = {}
+    for run in rows:
+        by_value.setdefault(run.settings[setting], []).append(run.figures[figure].value)
+    shown = tuple(statistics.median(values) for values in by_value.values())
+    is_rate = rows[0].figures[figure].unit != "s"
+    return Group(
+        label=", ".join(f"{n} {_spelled(v)}" for n, v in zip(apart, key, strict=True)),
+        values=tuple(by_value),
+        times=tuple(1.0 / value if is_rate else value for value in shown),
+        shown=shown,
+    )
+
+
+def _spelled(value: Value) -> str:
+    return f"{value:g}" if isinstance(value, float) else value

@@ -1,0 +1,164 @@
+"""`stallscope compare`: set runs side by side, and judge them as an experiment on one setting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from stallscope import __version__
+from stallscope.errors import InputError, UsageError
+from stallscope.judge import judge_capture
+from stallscope.named_specs import model_or_why, named_device, noting
+from stallscope.options import (
+    MODEL_HELP,
+    FailOnOption,
+    ForceOption,
+    FormatOption,
+    GpuFileOption,
+    GpuOption,
+    OutputOption,
+    ThresholdsOption,
+)
+from stallscope.output import FAILED_ON, Output, check_output, put, text_width, wants_color
+from stallscope.thresholds_file import read_thresholds
+
+if TYPE_CHECKING:
+    from stallscope.analyzers.experiment.compare import Comparison
+    from stallscope.analyzers.experiment.run import Run
+    from stallscope.analyzers.thresholds import Thresholds
+
+FILES_HELP = "What diagnose reads, one run a file; or one table of runs (CSV), one run a line."
+
+
+def compare(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help=FILES_HELP)],
+    vary: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The one setting that was varied: threads, link_gbps."),
+    ] = None,
+    values: Annotated[
+        str | None,
+        typer.Option(metavar="A,B,…", help="Its value in each file, where the files do not say."),
+    ] = None,
+    metric: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The figure to judge by: tpot_s, output_tokens_per_s."),
+    ] = None,
+    model: Annotated[str | None, typer.Option(help=MODEL_HELP)] = None,
+    gpu: GpuOption = None,
+    gpu_file: GpuFileOption = None,
+    gpus: Annotated[int | None, typer.Option(min=1, metavar="N", help="How many.")] = None,
+    output: OutputOption = None,
+    format: FormatOption = None,
+    force: ForceOption = False,
+    fail_on: FailOnOption = None,
+    thresholds: ThresholdsOption = None,
+) -> None:
+    """Set runs side by side; with one setting varied, say what responds to it and what that means.
+
+    Options state facts that the files lack, the same for all of them.
+    """
+    destination = check_output(output, format=format, force=force, fail_on=fail_on)
+    limits = read_thresholds(thresholds)
+    if values is not None and vary is None:
+        raise UsageError("--values are of one setting: name it with --vary")
+    spec, left_out = model_or_why(model)
+    facts = {"model": spec, "device": named_device(gpu, gpu_file), "num_devices": gpus}
+    known = {name: value for name, value in facts.items() if value is not None}
+    runs = tuple(_runs(files, limits, known, left_out))
+    if values is not None and vary is not None:
+        runs = _with_values(runs, vary, values)
+    if len(runs) < 2:
+        raise UsageError("compare takes two runs or more; diagnose judges one")
+    from stallscope.analyzers.experiment.compare import compare as compare_runs
+
+    _check_metric(runs, metric)
+    deliver(compare_runs(runs, vary=vary, metric=metric, version=__version__), destination)
+
+
+def _runs(
+    files: Sequence[Path], limits: Thresholds, facts: dict[str, Any], left_out: str | None
+) -> Iterator[Run]:
+    from stallscope.analyzers.experiment.figures import run_of
+    from stallscope.profiler.file_kinds import input_kind
+    from stallscope.profiler.reading import read_input
+
+    for path in files:
+        if input_kind(path) is None and (rows := _written_down(path)):
+            yield from rows
+            continue
+        capture = noting(read_input(path), left_out)
+        yield run_of(str(path), judge_capture(capture, thresholds=limits, goal=None, facts=facts))
+
+
+def _written_down(path: Path) -> list[Run]:
+    """Return the runs of a table, none where the file is no table."""
+    from stallscope.analyzers.experiment.run import Figure, Run
+    from stallscope.profiler.run_table import has_run_table, read_run_table
+    from stallscope.profiler.text_lines import decoded
+
+    with path.open("rb") as file:
+        head = decoded(file.read(1 << 16))
+    if not has_run_table(head):
+        return []
+    return [
+        Run(
+            row.name,
+            row.settings,
+            {
+                name: Figure(value, "s" if is_time else _unit(name), "measured", str(path))
+                for name, (value, is_time) in row.figures.items()
+            },
+        )
+        for row in read_run_table(path)
+    ]
+
+
+def _unit(rate: str) -> str:
+    what = rate.removesuffix("_per_s").removeprefix("output_").removeprefix("input_")
+    return f"{what.replace('_', ' ')}/s"
+
+
+def _with_values(runs: Sequence[Run], vary: str, text: str) -> tuple[Run, ...]:
+    values = [part.strip() for part in text.split(",")]
+    if len(values) != len(runs) or not all(values):
+        raise UsageError(f"--values: {len(values)} of them for {len(runs)} runs; give one for each")
+    return tuple(
+        replace(run, settings={**run.settings, vary: _value(value)})
+        for run, value in zip(runs, values, strict=True)
+    )
+
+
+def _value(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _check_metric(runs: Sequence[Run], metric: str | None) -> None:
+    if metric is None or any(metric in run.figures for run in runs):
+        return
+    known = sorted({name for run in runs for name in run.figures})
+    if not known:
+        raise InputError("none of the runs has a figure that can be compared")
+    raise UsageError(f"--metric: no run has {metric}; the runs have {', '.join(known)}")
+
+
+def deliver(compared: Comparison, output: Output) -> None:
+    """Print or write the comparison, then exit with 4 if --fail-on asks for it."""
+    from stallscope.reports.comparison_report import render_json, render_markdown, render_terminal
+
+    if output.format == "json":
+        text = render_json(compared)
+    elif output.format == "markdown":
+        text = render_markdown(compared)
+    else:
+        text = render_terminal(compared, width=text_width(output), color=wants_color(output))
+    put(text, output, compared.conclusion.sentence)
+    if compared.conclusion.bottleneck in output.fail_on:
+        raise typer.Exit(FAILED_ON)

@@ -1,0 +1,203 @@
+"""What experiments prove: reports whose cause is known, in the figures that were reported."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from stallscope.analyzers.experiment.compare import Conclusion, compare
+from stallscope.analyzers.experiment.run import Figure, Run, Value
+from stallscope.analyzers.experiment.settings import SETTINGS
+
+
+def runs_of(
+    settings: Sequence[Mapping[str, Value]], figure: str, values: Sequence[float]
+) -> tuple[Run, ...]:
+    unit = "s" if not figure.endswith("_per_s") else "tokens/s"
+    return tuple(
+        Run(f"run {i}", dict(one), {figure: Figure(value, unit, "measured", "reported")})
+        for i, (one, value) in enumerate(zip(settings, values, strict=True))
+    )
+
+
+def judged(vary: str, xs: Sequence[Value], figure: str, values: Sequence[float]) -> Conclusion:
+    runs = runs_of([{vary: x} for x in xs], figure, values)
+    return compare(runs, vary=vary, metric=None, version="0").conclusion
+
+
+@pytest.mark.parametrize(
+    ("vary", "xs", "figure", "values", "bottleneck"),
+    [
+        # vllm#57771: 35 GB left on the host, 2,434 → 120 tokens/s.
+        ("cpu_offload_gb", [0.0, 35.0], "output_tokens_per_s", [2434, 120], "interconnect"),
+        # vllm#58266: pages a second with 1, 2 and 6 threads of one interpreter.
+        ("threads", [1.0, 2.0, 6.0], "pages_per_s", [14.0, 16.8, 4.0], "host"),
+        # llama.cpp#1665: 64 threads against 7, all layers on the GPU.
+        ("threads", [64.0, 7.0], "output_tokens_per_s", [0.1, 8.5], "host"),
+        # vllm#11500: eight stages give 4 % more than one.
+        ("pipeline_parallel", [1.0, 8.0], "output_tokens_per_s", [564.8, 586.0], "scheduling"),
+        # exllamav2#734: prefill by layers over one link, and with every layer on both.
+        ("tensor_parallel", [1.0, 2.0], "input_tokens_per_s", [1045.8, 378.9], "interconnect"),
+        # club-3090#356: two cards without and with access to each other's memory.
+        ("p2p", ["off", "on"], "output_tokens_per_s", [50, 66], "interconnect"),
+        # TensorRT-LLM#16827: admission that the KV pool cannot hold.
+        (
+            "capacity_scheduler_policy",
+            ["GUARANTEED_NO_EVICT", "MAX_UTILIZATION"],
+            "output_tokens_per_s",
+            [161, 96],
+            "capacity",
+        ),
+        # A real vLLM: raising the cap from 16 to 64 gave 57 % more.
+        ("max_num_seqs", [16.0, 64.0], "output_tokens_per_s", [100, 157], "scheduling"),
+    ],
+)
+def test_the_class_that_responded(
+    vary: str, xs: list[Value], figure: str, values: list[float], bottleneck: str
+) -> None:
+    found = judged(vary, xs, figure, values)
+    assert found.bottleneck == bottleneck
+    assert 0.4 < found.confidence <= 0.9
+
+
+@pytest.mark.parametrize(
+    ("vary", "xs", "values", "excluded"),
+    [
+        # vllm#6610: the network twice as fast, the same tokens/s.
+        ("network_gbps", [400.0, 800.0], [31.2, 31.0], "interconnect"),
+        # A real vLLM: from 64 to 128 running a few per cent.
+        ("max_num_seqs", [64.0, 128.0], [100, 104], "scheduling"),
+        ("client", ["a", "b"], [503, 494], "client"),
+    ],
+)
+def test_no_response_excludes_a_class(
+    vary: str, xs: list[Value], values: list[float], excluded: str
+) -> None:
+    found = judged(vary, xs, "output_tokens_per_s", values)
+    assert found.bottleneck == "undetermined"
+    assert found.excluded == (excluded,)
+    assert found.sentence.startswith(f"Not {excluded}: ")
+
+
+def test_serial_work_a_request_in_two_groups() -> None:
+    # vllm#3567: TPOT free and guided, at 10 and at 100 running: 14 and 16.25 ms a request.
+    settings = [
+        {"running": 10.0, "guided_requests": 0.0},
+        {"running": 10.0, "guided_requests": 10.0},
+        {"running": 100.0, "guided_requests": 0.0},
+        {"running": 100.0, "guided_requests": 100.0},
+    ]
+    runs = runs_of(settings, "tpot_s", [0.020, 0.160, 0.075, 1.700])
+    found = compare(runs, vary="guided_requests", metric=None, version="0")
+    assert found.conclusion.bottleneck == "host"
+    assert [f.share for f in found.findings] == pytest.approx([140 / 160, 1625 / 1700])
+    assert [g.label for g in found.groups] == ["running 10", "running 100"]
+
+
+def test_a_client_that_fails_at_one_length_only() -> None:
+    # vllm#39963: two tools against one server.
+    settings = [
+        {"tool": tool, "input_tokens": float(length)}
+        for length in (8000, 32000, 50000)
+        for tool in ("first", "second")
+    ]
+    runs = runs_of(settings, "output_tokens_per_s", [503, 494, 591, 640, 486, 44])
+    found = compare(runs, vary="tool", metric=None, version="0").conclusion
+    assert found.bottleneck == "client"
+    assert "input_tokens 50000" in found.sentence
+    assert not found.excluded
+
+
+def test_a_format_of_fewer_bytes_that_is_slower() -> None:
+    # bitsandbytes#490: int8 five times slower than bf16. Its kernels, and not the bandwidth.
+    found = judged("load_option", ["bf16", "int8"], "output_tokens_per_s", [50, 10])
+    assert found.bottleneck == "undetermined"
+    assert found.between == ("host", "compute")
+    assert found.excluded == ("bandwidth",)
+
+
+def test_a_format_of_fewer_bytes_that_is_faster() -> None:
+    # Half the bytes, 0.6 of the time: (1 − 0.6) / (1 − 0.5) = 0.8 of it follows them.
+    found = judged("dtype", ["fp16", "int8"], "tpot_s", [0.010, 0.006])
+    assert found.bottleneck == "bandwidth"
+    assert "80 % of the time" in found.sentence
+
+
+@pytest.mark.parametrize(("share", "is_it"), [(0.401, True), (0.399, False)])
+def test_the_share_that_decides(share: float, is_it: bool) -> None:
+    # Two points at x = 1 and 2: t(2) = 1 − share / 2.
+    found = judged("link_gbps", [1.0, 2.0], "tpot_s", [1.0, 1.0 - share / 2])
+    assert (found.bottleneck == "interconnect") == is_it
+
+
+@pytest.mark.parametrize(("ratio", "is_it"), [(1.251, True), (1.249, False)])
+def test_the_difference_that_decides_between_two(ratio: float, is_it: bool) -> None:
+    found = judged("p2p", ["on", "off"], "tpot_s", [1.0, ratio])
+    assert (found.bottleneck == "interconnect") == is_it
+
+
+def test_what_offloading_costs_a_step_is_a_speed() -> None:
+    # 10 GB add 400 ms to a step: 25 GB/s.
+    found = judged("cpu_offload_gb", [0.0, 10.0], "tpot_s", [0.020, 0.420])
+    assert "as if it passed at 25 GB/s" in found.sentence
+
+
+def test_repeats_count_once_by_their_median() -> None:
+    runs = runs_of(
+        [{"link_gbps": x} for x in (100.0, 100.0, 100.0, 200.0)], "tpot_s", [1.0, 5.0, 1.1, 1.1]
+    )
+    found = compare(runs, vary="link_gbps", metric=None, version="0")
+    assert found.groups[0].values == (100.0, 200.0)
+    assert found.groups[0].shown == (1.1, 1.1)
+    assert found.conclusion.excluded == ("interconnect",)
+
+
+def test_the_one_setting_that_differs_is_found() -> None:
+    runs = runs_of([{"dtype": "bf16", "threads": x} for x in (8.0, 2.0)], "tpot_s", [2.0, 1.0])
+    found = compare(runs, vary=None, metric=None, version="0")
+    assert found.vary == "threads"
+
+
+def test_abstains_where_nothing_can_be_read() -> None:
+    two = runs_of([{"a": 1.0, "b": 1.0}, {"a": 2.0, "b": 2.0}], "tpot_s", [1.0, 2.0])
+    assert (
+        "differ in a and b" in compare(two, vary=None, metric=None, version="0").conclusion.sentence
+    )
+    unknown = compare(two, vary="a", metric=None, version="0").conclusion
+    assert unknown.bottleneck == "undetermined"
+    assert "not known here" in unknown.sentence
+    alike = runs_of([{"threads": 1.0}] * 2, "tpot_s", [1.0, 2.0])
+    assert compare(alike, vary="threads", metric=None, version="0").conclusion.confidence == 0
+    bare = (Run("a", {"threads": 1.0}, {}), Run("b", {"threads": 2.0}, {}))
+    sentence = compare(bare, vary="threads", metric=None, version="0").conclusion.sentence
+    assert "no figure in common" in sentence
+
+
+@pytest.mark.parametrize(("most", "tells"), [(1.26, True), (1.24, False)])
+def test_a_setting_that_hardly_changed_tells_nothing(most: float, tells: bool) -> None:
+    found = judged("link_gbps", [1.0, most], "tpot_s", [1.0, 1.0 / most])
+    assert (found.bottleneck == "interconnect") == tells
+    assert ("varied too little" in found.sentence) != tells
+
+
+def test_values_that_are_no_numbers() -> None:
+    found = judged("threads", ["few", "many"], "tpot_s", [1.0, 2.0])
+    assert found.bottleneck == "undetermined"
+    assert "are not numbers" in found.sentence
+
+
+def test_estimates_make_a_conclusion_less_sure() -> None:
+    xs, values = [1.0, 2.0], [1.0, 0.5]
+    sure = judged("link_gbps", xs, "tpot_s", values).confidence
+    runs = tuple(
+        Run(str(x), {"link_gbps": x}, {"tpot_s": Figure(value, "s", "estimated", "a model")})
+        for x, value in zip(xs, values, strict=True)
+    )
+    less = compare(runs, vary="link_gbps", metric=None, version="0").conclusion.confidence
+    assert less == pytest.approx(0.4 * sure)
+
+
+def test_every_name_of_a_setting_is_one_row() -> None:
+    names = [name for row in SETTINGS for name in row.names]
+    assert len(names) == len(set(names))

@@ -1,0 +1,100 @@
+"""`stallscope compare`, as a user types it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from stallscope.app import call
+
+THREADS = "threads,pages/s\n1,14.0\n2,16.8\n6,4\n"
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "runs.csv"
+    path.write_text(THREADS)
+    return path
+
+
+def test_the_answer_and_the_runs(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(["compare", str(table)]) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith(
+        "The host limits: more of the host's threads than 2 costs time: up to 4.2 ×"
+    )
+    assert "16.8 pages/s" in said.out
+    assert "1.20 ×" in said.out  # 16.8 / 14.0
+    assert said.err == ""
+
+
+def test_json_and_fail_on(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "out.json"
+    assert call(["compare", str(table), "-o", str(target), "--fail-on", "host"]) == 4
+    report = json.loads(target.read_text())
+    assert report["schema"] == 1
+    assert report["vary"] == "threads"
+    assert report["metric"] == "pages_per_s"
+    assert report["verdict"]["class"] == "host"
+    assert [run["figures"]["pages_per_s"]["value"] for run in report["runs"]] == [14.0, 16.8, 4.0]
+    assert report["findings"][0]["class"] == "host"
+    assert "wrote" in capsys.readouterr().err
+
+
+def test_markdown(table: Path, tmp_path: Path) -> None:
+    target = tmp_path / "out.md"
+    assert call(["compare", str(table), "-o", str(target)]) == 0
+    assert "| line 3" in target.read_text()
+
+
+def test_a_server_log_for_each_value(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = (
+        "INFO 11-30 10:00:{second:02d} [loggers.py:1] Engine 000: Avg prompt throughput: 0.0 "
+        "tokens/s, Avg generation throughput: {rate:.1f} tokens/s, Running: 64 reqs, Waiting: 0 "
+        "reqs, GPU KV cache usage: 30.0%, Prefix cache hit rate: 0.0%\n"
+    )
+    for name, rate in (("without", 2434.0), ("with", 120.0)):
+        text = "".join(line.format(second=second, rate=rate) for second in (0, 10, 20, 30))
+        (tmp_path / f"{name}.log").write_text(text)
+    files = [str(tmp_path / "without.log"), str(tmp_path / "with.log")]
+    options = ["--vary", "cpu_offload_gb", "--values", "0,35", "--format", "json"]
+    assert call(["compare", *files, *options]) == 0
+    report = json.loads(capsys.readouterr().out)
+    # 1 − 120 / 2434 of the slow run's time follows what is kept on the host.
+    assert report["findings"][0]["share"] == pytest.approx(1 - 120 / 2434, rel=1e-3)
+    assert report["verdict"]["class"] == "interconnect"
+    assert [run["class"] for run in report["runs"]] == ["undetermined", "undetermined"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["{table}", "--values", "1,2"], 2, "name it with --vary"),
+        (["{table}", "--vary", "x", "--values", "1,2"], 2, "2 of them for 3 runs"),
+        (["{table}", "--metric", "speed"], 2, "the runs have pages_per_s"),
+        (["{one}"], 2, "two runs or more"),
+        (["{none}"], 1, "none.csv"),
+        (["{words}"], 1, "a text file"),
+        (["{broken}"], 1, "line 3: pages/s is 'x'"),
+    ],
+)
+def test_bad_input_is_one_line(
+    tmp_path: Path,
+    table: Path,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    code: int,
+    says: str,
+) -> None:
+    (tmp_path / "one.csv").write_text("threads,pages/s\n1,14.0\n")
+    (tmp_path / "words.csv").write_text("hello\nworld\n")
+    (tmp_path / "broken.csv").write_text("threads,pages/s\n1,14.0\n2,x\n")
+    names = {name: str(tmp_path / f"{name}.csv") for name in ("one", "none", "words", "broken")}
+    given = [argument.format(table=table, **names) for argument in arguments]
+    assert call(["compare", *given]) == code
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert says in said.err
+    assert said.err.count("\n") == 1
