@@ -97,7 +97,7 @@ def _shown(compared: Comparison) -> Section:
     )
     quiet = (
         f"By {compared.metric}: the part of the time that follows {compared.vary} is worked out as "
-        "docs/metrics.md says."
+        "docs/compare.md says."
     )
     return Section(f"What follows {compared.vary}", (Items(items), Text(quiet, "quiet")))
 

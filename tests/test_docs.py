@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from stallscope.analyzers.classes import CLASSES, LOADS, PARTS
+from stallscope.analyzers.experiment.settings import SETTINGS
 from stallscope.analyzers.measures import MEASURES
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.app import application
@@ -91,3 +92,9 @@ def test_commands_shown_have_the_options_shown(path: Path) -> None:
 def test_readme_opens_with_the_two_commands() -> None:
     block = page("README.md").split("```")[1]
     assert re.findall(r"^make \w+", block, re.M) == ["make demo", "make test"]
+
+
+def test_settings_that_compare_knows() -> None:
+    names = re.findall(r"^\| (`.+?`) \| (\w+) \| .+ \|$", page("docs/compare.md"), re.M)
+    told = [(tuple(re.findall(r"`(\w+)`", cell)), kind) for cell, kind in names]
+    assert told == [(row.names, row.kind) for row in SETTINGS]

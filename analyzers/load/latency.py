@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from stallscope.analyzers.load.counted import counted_throughput
 from stallscope.analyzers.load.span import Span
 from stallscope.analyzers.result import Distribution, Throughput
 from stallscope.profiler.capture import Capture, Request
@@ -61,9 +62,14 @@ def latencies(capture: Capture) -> Mapping[str, Distribution]:
 
 
 def throughput(capture: Capture, span: Span | None) -> Throughput:
-    """Rates over the span: prompts prefilled, tokens generated, requests finished."""
-    if span is None or not span.duration_ns or not capture.requests:
+    """Rates over the span: prompts prefilled, tokens generated, requests finished.
+
+    Of a server whose requests are not known one by one, by its counters.
+    """
+    if span is None or not span.duration_ns:
         return Throughput(None, None, None)
+    if not capture.requests:
+        return counted_throughput(capture.engine_samples, span)
     seconds = span.duration_ns * NS
     started = [r for r in capture.requests if r.first_token_ns is not None]
     done = sum(r.status == "finished" for r in capture.requests)
