@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from stallscope.analyzers.experiment.groups import Group
-from stallscope.analyzers.experiment.response import NOISE, Response, respond
+from stallscope.analyzers.experiment.response import NOISE, Law, Response, respond
 from stallscope.analyzers.experiment.settings import FORMAT_BYTES, Setting
 from stallscope.analyzers.words import percent
 
@@ -41,7 +41,7 @@ def finding_of(group: Group, setting: Setting, *, is_step: bool = False) -> Find
     numbers = [v for v in group.values if isinstance(v, float)]
     if len(numbers) < len(group.values):
         return Finding(group.label, f"values of {setting.what} are not numbers", None)
-    law = "resource" if setting.kind == "resource" else "burden"
+    law: Law = "resource" if setting.kind == "resource" else "burden"
     response = respond(law, numbers, group.times)
     if response is None:
         return Finding(group.label, f"{setting.what} must be above zero to be compared", None)

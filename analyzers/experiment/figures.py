@@ -65,6 +65,6 @@ def _figures(diagnosis: Diagnosis) -> Iterator[tuple[str, Figure]]:
         if spread.mean > 0:
             yield name, Figure(spread.mean, "s", "measured", "mean over requests")
     for phase in diagnosis.phases:
-        if phase.phase != "all" and phase.mean_step_s > 0:
-            name = f"{phase.phase}_step_s"
-            yield name, Figure(phase.mean_step_s, "s", "measured", "mean over steps")
+        mean_s = phase.mean_step_s
+        if phase.phase != "all" and mean_s:
+            yield f"{phase.phase}_step_s", Figure(mean_s, "s", "measured", "mean over steps")
