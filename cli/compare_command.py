@@ -27,8 +27,7 @@ from stallscope.output import FAILED_ON, Output, check_output, put, text_width, 
 from stallscope.thresholds_file import read_thresholds
 
 if TYPE_CHECKING:
-    from stallscope.analyzers.experiment.compare import Comparison
-    from stallscope.analyzers.experiment.run import Run
+    from stallscope.analyzers.experiment.result import Comparison, Run
     from stallscope.analyzers.thresholds import Thresholds
 
 FILES_HELP = "What diagnose reads, one run a file; or one table of runs (CSV), one run a line."
@@ -97,7 +96,7 @@ def _runs(
 
 def _written_down(path: Path) -> list[Run]:
     """Return the runs of a table, none where the file is no table."""
-    from stallscope.analyzers.experiment.run import Figure, Run
+    from stallscope.analyzers.experiment.result import Figure, Run
     from stallscope.profiler.run_table import has_run_table, read_run_table
     from stallscope.profiler.text_lines import decoded
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from stallscope.analyzers.experiment.compare import Comparison
-from stallscope.analyzers.experiment.run import Run
+from stallscope.analyzers.experiment.result import Comparison, Run
 from stallscope.reports.comparison_sections import comparison_sections
 from stallscope.reports.json_report import SCHEMA, dumped
 from stallscope.reports.markdown import render_sections as markdown_sections

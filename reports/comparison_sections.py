@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stallscope.analyzers.experiment.compare import Comparison
-from stallscope.analyzers.experiment.groups import Group
-from stallscope.analyzers.experiment.run import Figure, Run, Value, differing
+from stallscope.analyzers.experiment.result import Comparison, Figure, Group, Run, Value
 from stallscope.reports import format as fmt
 from stallscope.reports.blocks import Cell, Column, Item, Items, Section, Table, Text, present
 
@@ -51,7 +49,7 @@ def _side_by_side(compared: Comparison) -> Section:
 def _settings(compared: Comparison) -> tuple[str, ...]:
     """Name the settings that tell the runs apart, the one that was varied first."""
     found = [compared.vary] if compared.vary else []
-    return tuple(dict.fromkeys([*found, *differing(compared.runs)]))
+    return tuple(dict.fromkeys([*found, *compared.apart]))
 
 
 def _figures(compared: Comparison) -> tuple[str, ...]:

@@ -36,6 +36,7 @@ ALLOWED = {
     "reports": (
         "stallscope.reports",
         "stallscope.analyzers.result",
+        "stallscope.analyzers.experiment.result",
         "stallscope.analyzers.thresholds",
         "stallscope.analyzers.plan",
         "stallscope.analyzers.cost.speculation",

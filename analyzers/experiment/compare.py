@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from stallscope.analyzers.experiment.conclude import Finding, finding_of
-from stallscope.analyzers.experiment.groups import Group, groups_of
-from stallscope.analyzers.experiment.run import Run, differing
+from stallscope.analyzers.experiment.conclude import finding_of
+from stallscope.analyzers.experiment.differing import differing
+from stallscope.analyzers.experiment.groups import groups_of
+from stallscope.analyzers.experiment.result import Comparison, Conclusion, Finding, Run
 from stallscope.analyzers.experiment.settings import Setting, setting_of
 from stallscope.analyzers.words import both
 from stallscope.profiler.evidence import Provenance
@@ -34,34 +34,6 @@ PREFERRED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Conclusion:
-    """What the experiment proves. `bottleneck` "undetermined": nothing, or `between` these.
-
-    `excluded` names classes that are not the limit.
-    """
-
-    bottleneck: str  # JSON "class"
-    confidence: float
-    sentence: str
-    between: tuple[str, ...] = ()
-    excluded: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """Runs, the setting that was varied (None: they only stand side by side), and the answer."""
-
-    version: str
-    runs: tuple[Run, ...]
-    vary: str | None
-    metric: str | None
-    groups: tuple[Group, ...]
-    findings: tuple[Finding, ...]
-    conclusion: Conclusion
-    notes: tuple[str, ...] = ()
-
-
 def compare(
     runs: Sequence[Run], *, vary: str | None, metric: str | None, version: str
 ) -> Comparison:
@@ -71,17 +43,17 @@ def compare(
     name = vary or (apart[0] if len(apart) == 1 else None)
     figure = metric or _metric(told)
     if name is None or figure is None:
-        return Comparison(version, told, None, figure, (), (), _aside(apart, figure))
+        return Comparison(version, told, None, figure, apart, (), (), _aside(apart, figure))
     setting = setting_of(name)
     groups = groups_of(told, name, figure)
     if setting is None or not groups:
         why = _unknown(name) if setting is None else _ungrouped(name, figure)
         conclusion = Conclusion("undetermined", 0.0, why)
-        return Comparison(version, told, name, figure, groups, (), conclusion)
+        return Comparison(version, told, name, figure, apart, groups, (), conclusion)
     findings = tuple(finding_of(g, setting, is_step=figure in _STEPS) for g in groups)
     quality = min(_QUALITY[run.figures[figure].provenance] for run in told if figure in run.figures)
     conclusion = _conclude(findings, setting, quality)
-    return Comparison(version, told, name, figure, groups, findings, conclusion)
+    return Comparison(version, told, name, figure, apart, groups, findings, conclusion)
 
 
 def _metric(runs: Sequence[Run]) -> str | None:

@@ -3,30 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from stallscope.analyzers.experiment.groups import Group
 from stallscope.analyzers.experiment.response import NOISE, Law, Response, respond
+from stallscope.analyzers.experiment.result import Finding, Group
 from stallscope.analyzers.experiment.settings import FORMAT_BYTES, Setting
 from stallscope.analyzers.words import percent
 
 DIFFERS = 1.25  # two alternatives are that far apart, or closer
 _LIMITS = 0.40  # the share that decides, as in the verdict of a single run
 _LEAST_POINTS = 3  # from which on the law itself is tested
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What one group of runs shows. `bottleneck` None: nothing is proven; `excluded` is not it."""
-
-    group: str
-    says: str
-    bottleneck: str | None
-    between: tuple[str, ...] = ()
-    excluded: str | None = None
-    share: float | None = None
-    strength: float = 0.0  # 0 to 1: how far past the line, how many runs, how well the law fits
-    implied_bytes_per_s: float | None = None
 
 
 def finding_of(group: Group, setting: Setting, *, is_step: bool = False) -> Finding:

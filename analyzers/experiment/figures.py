@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stallscope.analyzers.experiment.run import Figure, Run, Value
+from stallscope.analyzers.experiment.result import Figure, Run, Value
 from stallscope.analyzers.result import Diagnosis
 from stallscope.profiler.spec import Subject
 
@@ -62,7 +62,7 @@ def _figures(diagnosis: Diagnosis) -> Iterator[tuple[str, Figure]]:
             unit = _UNITS.get(name, "tokens/s")
             yield name, Figure(value, unit, "derived", "over the run's span")
     for name, spread in diagnosis.latency.items():
-        if spread.mean > 0:
+        if spread.mean:
             yield name, Figure(spread.mean, "s", "measured", "mean over requests")
     for phase in diagnosis.phases:
         mean_s = phase.mean_step_s

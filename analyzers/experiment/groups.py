@@ -4,19 +4,8 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from stallscope.analyzers.experiment.run import Run, Value
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Runs alike but for the setting; `label` says what they have in common."""
-
-    label: str
-    values: tuple[Value, ...]
-    times: tuple[float, ...]  # seconds of a unit of work
-    shown: tuple[float, ...]  # the figures themselves
+from stallscope.analyzers.experiment.result import Group, Run, Value
 
 
 def groups_of(runs: Sequence[Run], setting: str, figure: str) -> tuple[Group, ...]:

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from stallscope.analyzers.experiment.compare import Conclusion, compare
-from stallscope.analyzers.experiment.run import Figure, Run, Value
+from stallscope.analyzers.experiment.compare import compare
+from stallscope.analyzers.experiment.result import Conclusion, Figure, Run, Value
 from stallscope.analyzers.experiment.settings import SETTINGS
 
 
