@@ -11,6 +11,7 @@ from stallscope.analyzers.classes import CLASSES
 from stallscope.analyzers.cost.drift import probe_changes
 from stallscope.analyzers.event_fields import notes as event_notes
 from stallscope.analyzers.event_fields import number, text, whole_events
+from stallscope.analyzers.load.queue_limits import LIMIT_CLASS
 from stallscope.analyzers.step.contention import contention_note
 from stallscope.analyzers.step.limit import QUALITY, Decision
 from stallscope.analyzers.step.overlap import overlap_note
@@ -101,6 +102,9 @@ def _reader_findings(capture: Capture) -> tuple[Decision | None, tuple[str, ...]
         is_final = isinstance(blocks, list | tuple) and "verdict" in blocks
         if is_final and bottleneck in CLASSES and decision is None:
             decision = _certain(bottleneck, sentence.rstrip("."))
+            limit = event.data.get("limit")
+            if isinstance(limit, str) and LIMIT_CLASS.get(limit) == bottleneck:
+                decision = dataclasses.replace(decision, limit=limit)
             most = number(event, "most_confidence")
             if most is not None:
                 decision = dataclasses.replace(decision, cap=min(decision.cap, most))

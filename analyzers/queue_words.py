@@ -14,6 +14,7 @@ from stallscope.analyzers.whatif.replay import WhatIf
 from stallscope.analyzers.words import percent
 from stallscope.profiler.evidence import Measure
 
+_STANDS = "The engine stands still"
 _TELLING = 1.0  # a bound on a gain that is larger than this says nothing
 _FULL = 0.95  # a KV pool that was ever this full had no room to speak of
 _HELD = {
@@ -131,7 +132,8 @@ def held_text(judgement: Judgement, found: Mapping[str, Measure]) -> str:
     if limit is None or limit == "kv":
         return _capacity(judgement, found)
     if limit == "stalled" and judgement.admission is None:
-        return f"The engine stands still: {judgement.decision.reason}"
+        reason = judgement.decision.reason
+        return reason if reason.startswith(_STANDS) else f"{_STANDS}: {reason}"
     text = _HELD[limit]
     if limit == "seqs" and judgement.admission is not None and judgement.admission.cap is not None:
         text += f" of {judgement.admission.cap}"

@@ -32,7 +32,8 @@ def standstill(samples: Sequence[EngineSample]) -> Iterator[Event]:
         return
     data: dict[str, object] = {"sentence": _sentence(longest)}
     if longest.duration_ns >= _MOST * (max(times) - min(times)):
-        data |= {"class": "scheduling", "blocks": ["verdict"], "most_confidence": _CONFIDENCE}
+        data |= {"class": "scheduling", "limit": "stalled", "blocks": ["verdict"]}
+        data |= {"most_confidence": _CONFIDENCE}
     yield Event(0, "check", None, data)
 
 

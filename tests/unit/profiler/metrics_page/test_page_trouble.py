@@ -45,11 +45,18 @@ def test_a_page_that_stays_the_same_while_requests_run_is_of_an_engine_that_hang
         "sentence": "The engine stands still: for 30 s none of its gauges and counters moved while "
         "5 requests ran and 2 waited.",
         "class": "scheduling",
+        "limit": "stalled",
         "blocks": ["verdict"],
         "most_confidence": 0.8,
     }
-    verdict = diagnose(capture).verdict
+    diagnosis = diagnose(capture)
+    verdict = diagnosis.verdict
     assert (verdict.bottleneck, verdict.confidence) == ("scheduling", 0.8)
+    assert verdict.sentence == found["sentence"]
+    # A higher cap would not move an engine that hangs.
+    assert [r.action.split(":")[0] for r in diagnosis.remedies] == [
+        "find out where the engine stands still"
+    ]
 
 
 @pytest.mark.parametrize(
