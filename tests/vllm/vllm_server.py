@@ -19,11 +19,12 @@ READY_S = 300.0
 
 @dataclass(frozen=True)
 class Server:
-    """Where it listens, the model it serves (also its name), and its log."""
+    """Where it listens, the model it serves (also its name), its log, and its API's process."""
 
     url: str
     model: Path
     log: Path
+    pid: int
 
 
 def free_port() -> int:
@@ -61,7 +62,7 @@ def serving(python: Path, model: Path, log: Path, *options: str, core: int = 0) 
     try:
         url = f"http://127.0.0.1:{port}"
         _wait_until_ready(process, url, log)
-        yield Server(url, model, log)
+        yield Server(url, model, log, process.pid)
     finally:
         _stop(process)
 
