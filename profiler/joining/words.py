@@ -27,8 +27,10 @@ FLIGHT = Moments(
 
 
 def apart(ns: int) -> str:
-    """Say a length of time: "1 h", "5 h 30 min", "10 min 3 s", "0.4 s"."""
+    """Say a length of time: "1 h", "5 h 30 min", "10 min 3 s", "0.4 s", "1 ms"."""
     seconds = abs(ns) / _S
+    if 0 < seconds < 0.05:
+        return f"{max(1, round(seconds * 1000))} ms"
     if seconds < 60:
         return f"{seconds:.1f} s"
     days, rest = divmod(round(seconds), 86_400)

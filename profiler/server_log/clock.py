@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from datetime import date, timedelta
+from collections.abc import Iterator
+from datetime import date
 from typing import NamedTuple
 
 from stallscope.profiler.calendar_days import days_since_1970
@@ -11,6 +12,7 @@ from stallscope.profiler.wall_clock import WallClock
 
 _S = 1_000_000_000
 _DAY = 86_400
+_EPOCH = date(1970, 1, 1).toordinal()
 _SET_BACK_S = 600  # processes write late by seconds; a clock that goes back further was set back
 _NEW_YEAR_S = 180 * _DAY
 _TIME = r"(?P<h>\d\d):(?P<m>\d\d):(?P<s>\d\d)"
@@ -60,19 +62,20 @@ def _seconds(found: re.Match[str]) -> int | None:
     return days * _DAY + hours * 3600 + minutes * 60 + seconds
 
 
-def _on_calendar_of(first: Stamp, stamp: Stamp) -> int:
-    """Return a stamp's seconds on the first one's calendar: a library's lines may state a year."""
-    if stamp.has_year == first.has_year:
-        return stamp.seconds
-    year, said = _day(first).year, _day(stamp)
-    is_leap_day = (said.month, said.day) == (2, 29)
-    month, day = (3, 1) if is_leap_day else (said.month, said.day)
-    days = days_since_1970(year, month, day)
-    return stamp.seconds if days is None else days * _DAY + stamp.seconds % _DAY
+def _in_years_around(stamp: Stamp, other: Stamp) -> Iterator[int]:
+    """Yield the seconds of a stamp's date and time in the other's year and those beside it."""
+    days, rest = divmod(stamp.seconds, _DAY)
+    day, year = _date_of(days), _date_of(other.seconds // _DAY).year
+    for near in (year - 1, year, year + 1):
+        found = days_since_1970(near, day.month, day.day)
+        if found is None:  # a leap day, in a year without one
+            found = days_since_1970(near, 3, 1)
+        if found is not None:
+            yield found * _DAY + rest
 
 
-def _day(stamp: Stamp) -> date:
-    return date(1970, 1, 1) + timedelta(days=stamp.seconds // _DAY)
+def _date_of(days: int) -> date:
+    return date.fromordinal(days + _EPOCH)
 
 
 class LogClock:
@@ -80,11 +83,13 @@ class LogClock:
 
     A stamp half a year before the last one is of the next year. One that lies back by up to ten
     minutes was written late, and holds the time where it is; further back the clock was set back or
-    another log was appended, and time goes on from where it was.
+    another log was appended, and time goes on from where it was. Where libraries write the year and
+    the engine does not, a year says which one it is and moves nothing.
     """
 
     def __init__(self) -> None:
         self._origin: Stamp | None = None
+        self._dated_s: int | None = None  # the first stamp, where another one tells its year
         self._was_set_back = False
         self._shift = 0
         self._reached = 0
@@ -95,19 +100,30 @@ class LogClock:
             return self._reached * _S
         if self._origin is None:
             self._origin = stamp
-        now = _on_calendar_of(self._origin, stamp) - self._origin.seconds + self._shift
+        now = self._on_calendar(stamp, self._origin) - self._origin.seconds + self._shift
         if now < self._reached - _NEW_YEAR_S:
             self._shift += 365 * _DAY
             now += 365 * _DAY
         if now < self._reached - _SET_BACK_S:
             self._shift += self._reached - now
             now, self._was_set_back = self._reached, True
+        if stamp.has_year and not self._origin.has_year and self._dated_s is None:
+            self._dated_s = stamp.seconds - now
         self._reached = max(self._reached, min(now, _LAST_S))
         return self._reached * _S
+
+    def _on_calendar(self, stamp: Stamp, origin: Stamp) -> int:
+        """Return a stamp's seconds in the first one's year, where only one of the two states it."""
+        if stamp.has_year == origin.has_year:
+            return stamp.seconds
+        expected = origin.seconds + self._reached - self._shift
+        return min(_in_years_around(stamp, origin), key=lambda seconds: abs(seconds - expected))
 
     def wall(self) -> WallClock | None:
         """Return the wall's time at time 0; None without a stamp, and where it was set back."""
         if self._origin is None or self._was_set_back:
             return None
         seconds, has_year, has_zone = self._origin
+        if self._dated_s is not None:
+            seconds, has_year = self._dated_s, True
         return WallClock(seconds * _S, has_zone=has_zone, has_year=has_year, error_ns=_S)

@@ -80,6 +80,7 @@ def test_lengths_and_spans_in_words() -> None:
         "5 h 30 min",
         "1 d 1 h 1 min 1 s",
     ]
+    assert [apart(ns) for ns in (1, 4_400_000, -60_000_000)] == ["1 ms", "4 ms", "0.1 s"]
     wall = WallClock(at(2001, 6, 17, 12), has_zone=False, has_year=False)
     told = "is from 06-17 12:00:00 to 06-17 12:01:30 (no year and no zone stated)"
     assert span_words((0, 90 * S), wall) == told

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from calendar import timegm
+
 import pytest
 
 from stallscope.profiler.server_log.clock import LogClock, stamp_of
@@ -72,6 +74,36 @@ def test_years_far_from_ours_are_no_stamps_and_no_time_is_longer_than_two_centur
     assert stamp_of("[1969-01-01 00:00:00 TP0] a") is None
     back_and_forth = ["[1970-01-01 00:00:00] a", "[2199-01-01 00:00:00] b"] * 3
     assert seconds(*back_and_forth)[-1] == 200 * 365 * 86_400
+
+
+@pytest.mark.parametrize(
+    "dated",
+    ["2026-04-21 06:21:47,637 - INFO - autotuner.py", "[04/21/2026-06:21:47] [TRT-LLM] [I] a"],
+)
+def test_lines_of_libraries_with_a_year_move_nothing(dated: str) -> None:
+    # FlashInfer writes the year, vLLM does not.
+    lines = ("INFO 04-21 06:21:37 [a.py:1] a", dated, "INFO 04-21 06:21:50 [a.py:1] b")
+    assert seconds(*lines) == [0, 10, 13]
+    assert seconds(dated, lines[2], dated.replace("47", "59")) == [0, 3, 12]
+    # Over new year, written a little late, and on a leap day.
+    late = ("INFO 12-31 23:59:50 a", "2026-01-01 00:00:05 b", "INFO 01-01 00:00:07 c")
+    assert seconds(*late, "2026-01-01 00:00:09 d") == [0, 15, 17, 19]
+    assert seconds("2026-01-01 00:00:05 a", "INFO 12-31 23:59:59 b", "INFO 01-01 00:00:09 c") == [
+        0,
+        0,
+        4,
+    ]
+    assert seconds("INFO 02-29 10:00:00 a", "2024-02-29 10:00:07 b") == [0, 7]
+
+
+def test_one_line_with_a_year_dates_the_log() -> None:
+    clock = LogClock()
+    for text in ("INFO 04-21 06:21:37 [a.py:1] a", "2026-04-21 06:21:47,637 - INFO - b"):
+        clock.tell(stamp_of(text))
+    wall = clock.wall()
+    assert wall is not None
+    assert wall.zero_ns == timegm((2026, 4, 21, 6, 21, 37)) * S
+    assert (wall.has_year, wall.has_zone) == (True, False)
 
 
 def test_lines_of_one_second_are_spread_over_it() -> None:
