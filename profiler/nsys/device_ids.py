@@ -6,6 +6,7 @@ devices; TARGET_INFO_CUDA_DEVICE maps each process's numbers to the machine's.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -90,7 +91,7 @@ def _device(gpu: int, row: dict[str, Any]) -> TracedDevice:
     facts = {}
     for fact, columns in _FACTS.items():
         value = next((row[c] for c in columns if row.get(c)), None)
-        if isinstance(value, int | float):
+        if isinstance(value, int | float) and 0 < value < math.inf:
             facts[fact] = float(value)
     product = row.get("name")
     return TracedDevice(f"cuda:{gpu}", product if isinstance(product, str) else None, facts)

@@ -221,3 +221,10 @@ def test_processes_number_their_devices_themselves(tmp_path: Path) -> None:
     }
     trace = read_nsys_sqlite(write(tmp_path / "x.sqlite", rows, NEW))
     assert [trace.devices[i].label for i in trace.kernels.device] == ["cuda:4", "cuda:2", "cuda:4"]
+
+
+def test_memory_without_end_is_not_told(tmp_path: Path) -> None:
+    gpu = {"id": 0, "name": "NVIDIA H100", "totalMemory": float("inf"), "smCount": -1}
+    rows = {"CUPTI_ACTIVITY_KIND_KERNEL": [kernel(1, 2)], "TARGET_INFO_GPU": [gpu]}
+    (device,) = read_nsys_sqlite(write(tmp_path / "x.sqlite", rows, NEW)).devices
+    assert (device.product, device.facts) == ("NVIDIA H100", {})
