@@ -8,6 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# Where everything is required the same examples are tried each time, so that a change is judged by
+# itself; elsewhere hypothesis goes on searching.
+settings.register_profile("same", derandomize=True, deadline=None)
+if os.environ.get("STALLSCOPE_REQUIRE"):
+    settings.load_profile("same")
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -44,7 +44,7 @@ def test_planted_steps_are_found_through_noise(
     cut = best_cut(with_noise(step * steps, 0.02, seed), OF_PASSES)
     assert cut is not None
     assert cut.length == pytest.approx(len(step), rel=0.05, abs=1)
-    assert steps / 2 < cut.is_alike.sum() <= steps
+    assert steps / 3 < cut.is_alike.sum() <= steps  # of 28 names, 2 % noise leaves 57 % untouched
 
 
 @settings(deadline=None, max_examples=60)
