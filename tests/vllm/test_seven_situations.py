@@ -53,8 +53,8 @@ def test_an_idle_server_has_no_limit(capped: Server, attach: Watch) -> None:
 
 
 def test_one_request_every_five_seconds_is_no_limit(capped: Server, attach: Watch) -> None:
-    # A second or so of work each; two looks a second cannot miss them all.
-    load = ("--every", "5", "--seconds", "28", "--output", str(tokens_in(1.2, capped)))
+    # A second and a half of work each; two looks a second cannot miss them all.
+    load = ("--every", "5", "--seconds", "28", "--output", str(tokens_in(1.6, capped)))
     report = attach.load(capped, "--interval", "0.5", load=load)
     assert told(report) == ("none", "underloaded")
     assert set(classes(report)) == {"none"}
