@@ -23,6 +23,7 @@ from stallscope.options import (
     GoalOption,
     GpuFileOption,
     GpuOption,
+    KvDtype,
     OutputOption,
     ThresholdsOption,
 )
@@ -85,7 +86,7 @@ def attach(
     gpu_file: GpuFileOption = None,
     gpus: Annotated[int | None, typer.Option(min=1, metavar="N", help="How many.")] = None,
     dtype: Annotated[Dtype | None, typer.Option(help="Of the weights.")] = None,
-    kv_dtype: Annotated[Dtype | None, typer.Option(help="Of the KV cache.")] = None,
+    kv_dtype: Annotated[KvDtype | None, typer.Option(help="Of the KV cache.")] = None,
     max_num_seqs: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="The engine's cap on running requests.")
     ] = None,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from stallscope.analyzers.cost.weight_formats import QUANTISED
 from stallscope.profiler.spec import Subject
 
-# Relative to what was measured; benchmarks/public_tables.py holds them against 116 runs of vLLM.
+# Relative to what was measured. They were chosen on the 116 runs of vLLM that
+# benchmarks/public_tables.py holds them against, so that these are no independent evidence of them.
 _PLAIN = 0.30  # 16 or 32 bit throughout: none of 56 was further off
 _QUANTISED = 0.50  # kernels for other formats differ more: 39 of 40 on a chip that has fp8
 _CONVERTED = 0.90  # a cache in a format that the chip cannot compute with: conversion took up to
