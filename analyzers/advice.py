@@ -53,6 +53,7 @@ def remedies_of(
         cost=run.cost,
         tokens_per_s=run.throughput.output_tokens_per_s,
         t=run.thresholds,
+        kv_dtype=run.capture.subject.kv_dtype,
         found={m.name: m for m in measures},
     )
 

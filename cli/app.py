@@ -86,9 +86,9 @@ def call(arguments: Sequence[str] | None = None) -> int:
         return complain(str(error), error.exit_code)
     except typer.TyperException as error:  # usage errors that typer itself found
         return complain(error.format_message(), error.exit_code)
-    except BrokenPipeError:  # the reader of stdout left; nobody is there to be told
+    except BrokenPipeError:  # the reader of stdout, `head` say, has what it wanted
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        return 0
     except KeyboardInterrupt:
         code = INTERRUPTED
     if code == INTERRUPTED:  # typer turns Ctrl-C into this code

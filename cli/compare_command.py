@@ -57,7 +57,7 @@ def compare(
     fail_on: FailOnOption = None,
     thresholds: ThresholdsOption = None,
 ) -> None:
-    """Set runs side by side; with one setting varied, say what responds to it and what that means.
+    """Compare runs, and judge what one varied setting tells.
 
     Options state facts that the files lack, the same for all of them.
     """

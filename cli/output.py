@@ -15,6 +15,8 @@ from stallscope.errors import InputError, MissingDependency, UsageError
 from stallscope.files import check_target, replace, write_text
 
 if TYPE_CHECKING:
+    import tempfile
+
     from stallscope.analyzers.result import Diagnosis
 
 FAILED_ON = 4
@@ -103,11 +105,9 @@ def rendered(diagnosis: Diagnosis, output: Output, *, images: dict[str, str]) ->
 
 def plotted(diagnosis: Diagnosis, path: Path, *, force: bool) -> dict[str, str]:
     """Save the plots beside the report; return title and file name of each."""
-    import tempfile
-
     from stallscope.reports import plots
 
-    with tempfile.TemporaryDirectory(prefix=".plots-", dir=path.parent) as folder:
+    with _beside(path) as folder:
         try:
             images = plots.save_plots(diagnosis, Path(folder), path.stem)
         except MissingDependency as error:
@@ -120,6 +120,16 @@ def plotted(diagnosis: Diagnosis, path: Path, *, force: bool) -> dict[str, str]:
         for name, target in targets.items():
             replace(target, (Path(folder) / name).read_bytes())
     return images
+
+
+def _beside(path: Path) -> tempfile.TemporaryDirectory[str]:
+    """Make a folder for plots beside a report; its own folder may have gone meanwhile."""
+    import tempfile
+
+    try:
+        return tempfile.TemporaryDirectory(prefix=".plots-", dir=path.parent)
+    except OSError as error:
+        raise InputError(f"{path}: cannot write: {error.strerror or error}") from error
 
 
 def text_width(output: Output) -> int:

@@ -24,7 +24,8 @@ from stallscope.profiler.subject_json import subject_from_json
 
 _MAGIC = b"SQLite format 3\x00"
 _HEADER_BYTES = 100
-_OBJECTS = ("flags", "host", "trace")  # facts that are looked into
+# Facts that are looked into. Flags are names: a list of them, or a mapping by them.
+_SHAPES = {"flags": (list, dict), "host": (dict,), "trace": (dict,)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +134,9 @@ def _read_meta(db: sqlite3.Connection) -> dict[str, Any]:
     if not all(isinstance(cell, str) for row in rows for cell in row):
         raise ValueError("meta: a key or its value is no text")
     meta: dict[str, Any] = {key: json.loads(text) for key, text in rows}
-    for key in _OBJECTS:
-        if not isinstance(meta.get(key, {}), dict):
-            raise ValueError(f"meta: {key} is not a mapping")
+    for key, shapes in _SHAPES.items():
+        if key in meta and not isinstance(meta[key], shapes):
+            raise ValueError(f"meta: {key} is a {type(meta[key]).__name__}")
     return meta
 
 

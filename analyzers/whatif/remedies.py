@@ -22,9 +22,9 @@ from stallscope.analyzers.whatif.step_remedies import (
 from stallscope.profiler.evidence import Measure
 
 
-def _capacity(replay: Replay | None, t: Thresholds) -> list[Remedy]:
+def _capacity(replay: Replay | None, kv_dtype: str | None, t: Thresholds) -> list[Remedy]:
+    """List what a full pool calls for; one of 8 bits and less an element cannot be halved."""
     lifted = try_config(replay, lift(replay, "kv"), t) if replay else None
-    halved = _half_kv(replay, t)
     return [
         Remedy(
             "give the KV cache more room, enough for all running requests at full length",
@@ -38,13 +38,7 @@ def _capacity(replay: Replay | None, t: Thresholds) -> list[Remedy]:
             "run again: preemptions and the share of waiting held back by KV room fall to 0",
             ("kv_used_peak", "limit_kv", "preemptions"),
         ),
-        Remedy(
-            "store the KV cache in half the bytes",
-            HALF_KV_FLAGS,
-            halved.gain if halved else None,
-            "KV bytes per token halve; check the answers' quality on your own prompts",
-            ("kv_used_peak", "kv_bytes_per_token"),
-        ),
+        *([] if kv_dtype in _SMALLEST else [_half_bytes(replay, t)]),
         Remedy(
             "admit fewer requests at once, so that those admitted are never preempted",
             {
@@ -57,6 +51,20 @@ def _capacity(replay: Replay | None, t: Thresholds) -> list[Remedy]:
             ("preemptions", "recomputed_tokens"),
         ),
     ]
+
+
+_SMALLEST = ("fp8", "int8", "int4")  # of the dtypes that engines keep a cache in
+
+
+def _half_bytes(replay: Replay | None, t: Thresholds) -> Remedy:
+    halved = _half_kv(replay, t)
+    return Remedy(
+        "store the KV cache in half the bytes",
+        HALF_KV_FLAGS,
+        halved.gain if halved else None,
+        "KV bytes per token halve; check the answers' quality on your own prompts",
+        ("kv_used_peak", "kv_bytes_per_token"),
+    )
 
 
 def _half_kv(replay: Replay | None, t: Thresholds) -> WhatIf | None:
@@ -138,6 +146,7 @@ def remedies_for(
     cost: CostModel | None,
     tokens_per_s: float | None,
     t: Thresholds,
+    kv_dtype: str | None = None,
     found: Mapping[str, Measure] = NOTHING,
 ) -> tuple[Remedy, ...]:
     """List what helps against a class, the surest first; a gain only where a model gave it.
@@ -151,7 +160,7 @@ def remedies_for(
         return queue
     listed: Sequence[Remedy] = ()
     if bottleneck == "capacity":
-        listed = _capacity(replay, t)
+        listed = _capacity(replay, kv_dtype, t)
     elif bottleneck == "scheduling":
         listed = _scheduling(replay, t, sampled)
     elif bottleneck == "bandwidth":

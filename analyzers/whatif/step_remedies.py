@@ -34,6 +34,8 @@ _KV_CHECK = "KV bytes per token halve; check the answers' quality on your own pr
 _WEIGHTS = ("weight_bytes_per_step", "mbu_decode", "dram_throughput")
 _KV = ("kv_read_bytes_per_decode_step", "kv_bytes_per_token", "mbu_decode")
 
+_IN_4_BITS = ("int4", "mxfp4")
+
 
 def _smaller_weights(
     costs: Sequence[StepCost], cost: CostModel | None, tokens_per_s: float | None
@@ -43,7 +45,7 @@ def _smaller_weights(
         action = "read fewer bytes: weights in 16 bits instead of 32"
         gain = fewer_weight_bytes(costs, cost, "bf16", tokens_per_s)
         found.append(Remedy(action, _IN_16, gain, _SMALLER_CHECK, _WEIGHTS))
-    if cost is None or cost.dtype != "int4":
+    if cost is None or cost.dtype not in _IN_4_BITS:
         action = "read fewer bytes: weights in 4 bits"
         gain = fewer_weight_bytes(costs, cost, "int4", tokens_per_s) if cost else None
         found.append(Remedy(action, _IN_4, gain, _SMALLER_CHECK, _WEIGHTS))

@@ -319,3 +319,20 @@ def test_a_static_batch_is_told_to_batch_continuously() -> None:
     assert lifted is not None
     assert first.gain == lifted.gain
     assert first.flag["stallscope"] == "--engine builtin"
+
+
+@pytest.mark.parametrize(
+    ("kv_dtype", "is_named"), [(None, True), ("bf16", True), ("fp8", False), ("int4", False)]
+)
+def test_a_cache_of_eight_bits_is_not_halved(kv_dtype: str | None, is_named: bool) -> None:
+    listed = remedies_for(
+        "capacity", replay=None, costs=COSTS, cost=None, tokens_per_s=SPEED, t=T, kv_dtype=kv_dtype
+    )
+    assert any("in half the bytes" in remedy.action for remedy in listed) == is_named
+
+
+@pytest.mark.parametrize("dtype", ["int4", "mxfp4"])
+def test_weights_of_four_bits_are_not_made_smaller(dtype: str) -> None:
+    cost = dataclasses.replace(COST, dtype=dtype)
+    assert not any("in 4 bits" in remedy.action for remedy in found("bandwidth", cost=cost))
+    assert any("in 4 bits" in remedy.action for remedy in found("bandwidth", cost=COST))

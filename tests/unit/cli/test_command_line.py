@@ -163,11 +163,6 @@ def test_help_of_each_command(command: str) -> None:
     assert result.stdout.startswith(f"Usage: root {command} [OPTIONS]")
 
 
-def test_what_is_not_built_is_not_offered() -> None:
-    result = CliRunner().invoke(application(), ["--help"])
-    assert "compare" not in result.stdout
-
-
 def test_reader_that_leaves_is_not_complained_about() -> None:
     done = subprocess.run(f"{SCRIPT} | true", shell=True, capture_output=True, text=True)
     assert done.stderr == ""

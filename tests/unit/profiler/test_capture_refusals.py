@@ -104,7 +104,7 @@ def test_a_truncated_file(path: Path, keep: int) -> None:
             "table events, row 1 by t_ns, rowid: data_json: an event's data is not a mapping",
         ),
         ("UPDATE meta SET value_json = '3' WHERE key = 'subject'", "subject cannot be 3"),
-        ("INSERT INTO meta VALUES ('flags', '0.5')", "meta: flags is not a mapping"),
+        ("INSERT INTO meta VALUES ('flags', '0.5')", "meta: flags is a float"),
         ("INSERT INTO meta VALUES ('trace', x'00')", "meta: a key or its value is no text"),
         (
             "INSERT INTO engine_samples VALUES (1, '0', 'waiting', 9e999)",

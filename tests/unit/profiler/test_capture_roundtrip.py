@@ -82,6 +82,12 @@ def test_every_row_type_comes_back_as_it_was(tmp_path: Path) -> None:
     assert type(back.steps[0].warmup) is bool
 
 
+@pytest.mark.parametrize("flags", [["unstable"], [], {"unstable": True}])
+def test_flags_are_a_list_of_names_or_a_mapping_by_them(tmp_path: Path, flags: object) -> None:
+    write_capture(tmp_path / "a.sqlite", Capture(meta={"flags": flags}))
+    assert read_capture(tmp_path / "a.sqlite").meta["flags"] == flags
+
+
 def test_a_closed_capture_is_one_plain_file(tmp_path: Path) -> None:
     path = tmp_path / "a.sqlite"
     write_capture(path, CAPTURE)
