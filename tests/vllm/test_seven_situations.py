@@ -57,7 +57,10 @@ def test_one_request_every_five_seconds_is_no_limit(capped: Server, attach: Watc
     load = ("--every", "5", "--seconds", "28", "--output", str(tokens_in(1.6, capped)))
     report = attach.load(capped, "--interval", "0.5", load=load)
     assert told(report) == ("none", "underloaded")
-    assert set(classes(report)) == {"none"}
+    # A window that one request fills is served; most are not, and none has a limit.
+    found = classes(report)
+    assert set(found) <= {"none", "undetermined"}
+    assert found.count("none") > len(found) / 2
     assert report["verdict"]["chain"] == []
 
 
