@@ -20,6 +20,7 @@ from stallscope.analyzers.load.demand import (
 )
 from stallscope.analyzers.load.estimated_work import decide_by_estimates
 from stallscope.analyzers.load.in_front import decide_in_front
+from stallscope.analyzers.load.pool_use import pool_measures
 from stallscope.analyzers.load.preemption import Preemption, observe_preemption
 from stallscope.analyzers.load.queue_limits import LIMIT_CLASS, LIMIT_HELD, Admission
 from stallscope.analyzers.load.sampled_work import sampled_budgets
@@ -38,6 +39,7 @@ from stallscope.analyzers.words import percent
 from stallscope.profiler.capture import Capture
 
 _WORTH_SAYING = 0.01
+_NEARLY_FULL = 0.80  # of a KV pool: below it there is room for every usual request
 _MOST = 0.5  # of the waiting time a limit must explain; of the run, a queue must stand
 
 
@@ -84,9 +86,12 @@ def _by_class(admission: Admission) -> list[tuple[str, float]]:
     return sorted(totals.items(), key=lambda item: (-item[1], item[0] == "unknown", item[0]))
 
 
-def admission_decision(admission: Admission | None) -> Decision:
-    """Decide an overloaded span by the limit that stood at its cap while something waited."""
-    both = ("capacity", "scheduling")
+def admission_decision(admission: Admission | None, *, is_roomy: bool = False) -> Decision:
+    """Decide an overloaded span by the limit that stood at its cap while something waited.
+
+    Where the pool is known to be `is_roomy` throughout, an unknown limit is not its room.
+    """
+    both = ("scheduling", "compute") if is_roomy else ("capacity", "scheduling")
     if admission is None:
         reason = "requests queue, but nothing recorded tells at which limit"
         return Decision("undetermined", 0.0, 0.0, None, 0.0, QUALITY["estimated"], reason, both)
@@ -105,6 +110,12 @@ def admission_decision(admission: Admission | None) -> Decision:
     # A queue that stood only now and then says less about the whole.
     quality *= min(1.0, admission.share_waiting / _MOST)
     return Decision(bottleneck, share, next_share, next_class, 0.0, quality, reason, limit=limit)
+
+
+def is_roomy(capture: Capture, span: Span) -> bool:
+    """Tell whether sampled KV pools never were nearly full; False where nothing tells."""
+    found = {m.name: m.value for m in pool_measures(capture, span)}
+    return found.get("kv_used_peak", 1.0) < _NEARLY_FULL
 
 
 def preemption_decision(found: Preemption, instead: Decision, t: Thresholds) -> Decision:
@@ -186,7 +197,7 @@ def judge(
     if load == "overloaded" and not _saw_no_queue(capture, span):
         is_blind = admission is None and is_benchmark_only(capture)
         unseen = unseen_limit(capture) if is_blind else None
-        decision = unseen or admission_decision(admission)
+        decision = unseen or admission_decision(admission, is_roomy=is_roomy(capture, span))
     elif load == "overloaded" and (demand.idle_share or 0.0) >= t.underloaded_share:
         decision = _none(demand, t)
     elif (stood := standstill_share(capture.engine_samples, span)) >= _MOST:

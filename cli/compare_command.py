@@ -86,12 +86,18 @@ def _runs(
     from stallscope.profiler.file_kinds import input_kind
     from stallscope.profiler.reading import read_input
 
-    for path in files:
+    for path, name in zip(files, short_names(files), strict=True):
         if input_kind(path) is None and (rows := _written_down(path)):
             yield from rows
             continue
         capture = noting(read_input(path), left_out)
-        yield run_of(str(path), judge_capture(capture, thresholds=limits, goal=None, facts=facts))
+        yield run_of(name, judge_capture(capture, thresholds=limits, goal=None, facts=facts))
+
+
+def short_names(files: Sequence[Path]) -> tuple[str, ...]:
+    """Name files without the folders that they share; each by its own name where that is enough."""
+    names = tuple(path.name for path in files)
+    return names if len(set(names)) == len(names) else tuple(map(str, files))
 
 
 def _written_down(path: Path) -> list[Run]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from itertools import product
 from typing import TYPE_CHECKING, Annotated, get_args
 
@@ -24,6 +25,7 @@ from stallscope.output import Output, check_output, put, text_width, wants_color
 from stallscope.sizes import parse_bytes
 
 if TYPE_CHECKING:
+    from stallscope.analyzers.plan.options import PlanOptions
     from stallscope.analyzers.plan.result import Plan
     from stallscope.profiler.spec import DeviceSpec
 
@@ -90,6 +92,8 @@ def plan(
         raise UsageError(
             f"--gpus {gpus}: {spec.name}'s {spec.num_heads} attention heads cannot be shared evenly"
         )
+    if draft is not None and speculate is None:
+        raise UsageError("--draft drafts nothing without --speculate: say how many tokens a step")
     device = named_device(gpu, gpu_file)
     weights = parse_dtypes(dtype, "--dtype", get_args(Dtype))
     caches = parse_dtypes(kv_dtype, "--kv-dtype", get_args(KvDtype))
@@ -110,7 +114,22 @@ def plan(
         acceptance=acceptance,
         draft=None if draft is None else load_model(draft),
     )
+    check_offload(options)
     deliver_plan(plan_model(options), destination)
+
+
+def check_offload(options: PlanOptions) -> None:
+    """Refuse to keep more weights in host memory than there are."""
+    from stallscope.analyzers.plan.memory import memory_map
+    from stallscope.analyzers.plan.options import subject_of
+
+    whole = dataclasses.replace(options, cpu_offload_bytes=0)
+    there = memory_map(whole, subject_of(whole)).weights_bytes
+    if options.cpu_offload_bytes > there:
+        raise UsageError(
+            f"--cpu-offload: {options.model.name} has {there / 2**30:.1f} GiB of weights on each "
+            "device; give less"
+        )
 
 
 def offloaded(size: str | None, device: DeviceSpec | None) -> int:

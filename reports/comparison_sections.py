@@ -22,7 +22,7 @@ def _answer(compared: Comparison) -> Section:
     if conclusion.confidence:
         blocks.append(
             Text(
-                f"Class: {conclusion.bottleneck}, confidence "
+                f"Verdict: {conclusion.bottleneck}, confidence "
                 f"{fmt.rough_percent(conclusion.confidence)}."
             )
         )

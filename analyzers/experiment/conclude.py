@@ -34,7 +34,7 @@ def finding_of(group: Group, setting: Setting, *, is_step: bool = False) -> Find
     if law == "resource" and setting.worse and turn is not None:
         return _worse(group, setting, turn, response)
     at = min(numbers) if law == "resource" else max(numbers)
-    told = f"{percent(response.share)} of the time at {at:g} follows {setting.what}"
+    told = f"{percent(response.share)} of the time follows {setting.what} where that is {at:g}"
     return _of_response(group, setting, response, told, is_step=is_step)
 
 
@@ -91,7 +91,7 @@ def _best(values: Sequence[float], times: Sequence[float]) -> float | None:
 
 def _worse(group: Group, setting: Setting, best: float, response: Response) -> Finding:
     most, least = max(group.times), min(group.times)
-    says = f"more of {setting.what} than {best:g} costs time: up to {most / least:.1f} × as much"
+    says = f"with more than {best:g} of {setting.what} it takes up to {most / least:.1f} × as long"
     return Finding(group.label, says, setting.worse, share=response.share, strength=0.8)
 
 

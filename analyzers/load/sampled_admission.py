@@ -114,6 +114,8 @@ def _limit(reading: _Reading, is_stalled: bool, is_steady: bool) -> str:
         return "front"
     if reading.values.get("waiting_deferred", 0.0) > reading.values["waiting"] / 2:
         return "deferred"
+    if is_stalled and reading.values["running"] > 1:
+        return "stalled"  # requests that hold a full pool still get their tokens
     if reading.room.kv_is_short or reading.room.is_tight or reading.gives_way:
         return "kv"
     if is_stalled and reading.room.kv_is_short is False:

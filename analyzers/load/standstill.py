@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import NamedTuple
@@ -14,6 +15,10 @@ from stallscope.profiler.capture import EngineSample
 # Counters move once a step, and a step of long prompts takes seconds: 7 s were seen on a CPU. A
 # watch of half a minute must be able to see it.
 LEAST_NS = 25_000_000_000
+# Where counters were seen to move, ten times their usual interval will do, from eight seconds on.
+_SHORTEST_NS = 8_000_000_000
+_USUAL = 10
+_MOVES = 5
 _COUNTERS = ("output_tokens_total", "input_tokens_total")
 
 
@@ -30,28 +35,45 @@ class Lap(NamedTuple):
         return tuple(self.now[name] for name in _COUNTERS if name in self.now)
 
     @property
+    def has_work(self) -> bool:
+        """Whether requests were there at both ends."""
+        return all(v["running"] + queued(v) > 0 for v in (self.now, self.after))
+
+    @property
     def is_still(self) -> bool:
         """Whether nothing moved, KV use neither.
 
         One that runs alone may be a long prompt: it is counted when it is finished.
         """
-        has_work = all(v["running"] + queued(v) > 0 for v in (self.now, self.after))
         is_alone = self.now["running"] == 1
         used = used_share(self.now)
         is_frozen = used is not None and used == used_share(self.after)
         after = tuple(self.after[name] for name in _COUNTERS if name in self.after)
         is_same = bool(self.counters) and self.counters == after
-        return has_work and is_frozen and is_same and not is_alone
+        return self.has_work and is_frozen and is_same and not is_alone
 
 
 def standing(laps: Iterable[Lap]) -> set[int]:
     """Return the starts of laps in a long stretch of one engine in which no counter moved."""
+    stretches = [list(group) for _, group in groupby(laps, key=lambda lap: lap.counters)]
+    least_ns = _least_ns(stretches)
     found: set[int] = set()
-    for _, group in groupby(laps, key=lambda lap: lap.counters):
-        still = [lap for lap in group if lap.is_still]
-        if sum(lap.duration_ns for lap in still) >= LEAST_NS:
+    for stretch in stretches:
+        still = [lap for lap in stretch if lap.is_still]
+        if sum(lap.duration_ns for lap in still) >= least_ns:
             found |= {lap.start_ns for lap in still}
     return found
+
+
+def _least_ns(stretches: Sequence[Sequence[Lap]]) -> float:
+    """Return how long counters must rest to stand still, by how often they moved before.
+
+    The last stretch did not end in a move.
+    """
+    between = [sum(lap.duration_ns for lap in s) for s in stretches[:-1] if s[-1].has_work]
+    if len(between) < _MOVES:
+        return LEAST_NS
+    return min(LEAST_NS, max(_SHORTEST_NS, _USUAL * statistics.median(between)))
 
 
 def standstill_share(samples: Sequence[EngineSample], span: Span) -> float:

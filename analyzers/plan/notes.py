@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from stallscope.analyzers.cost.arithmetic import weight_bytes
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.plan.memory import memory_map
 from stallscope.analyzers.plan.options import PlanOptions, subject_of
@@ -28,6 +29,12 @@ def plan_notes(options: PlanOptions, memory: MemoryMap, cost: CostModel | None) 
         notes.append(
             f"A request's KV cache stops growing at {window} tokens, its sliding window; a long "
             "prompt takes more for as long as one step of it lasts."
+        )
+    if options.drafted and options.draft is not None:
+        size = weight_bytes(options.draft, options.dtype or options.draft.dtype or "fp16")
+        notes.append(
+            f"The draft model's own weights ({size / 2**30:.1f} GiB over all devices) and its KV "
+            "cache are not in the memory above: leave room for them."
         )
     if memory.max_concurrency == 0:
         notes.append(_where_it_fits(options))

@@ -49,10 +49,14 @@ def unseen(
     names = {s.name for s in samples}
     if not {"waiting", "running"} <= names:
         what = "requests that wait and run"
-        yield _missing(what, "the page has no gauge of them", "scrape the engine's own /metrics")
+        seen = {s.name for s in told}
+        is_told = {"waiting", "running"} <= seen
+        reason = "what the page says cannot be" if is_told else "the page has no gauge of them"
+        yield _missing(what, reason, "scrape the engine's own /metrics")
     elif "kv_used_fraction" not in names:
-        was_told = any(s.name == "kv_used_fraction" for s in told)
-        reason = "it reads zero while requests run" if was_told else "the page has no gauge of it"
+        read = [s.value for s in told if s.name == "kv_used_fraction"]
+        reason = "the page has no gauge of it" if not read else "it reads zero while requests run"
+        reason = "what the page says cannot be" if any(read) else reason
         yield _missing("KV cache use", reason, "read the server's log, or a version that tells it")
     if "running" in names and cap is None:
         how = "add --max-num-seqs, as the server was started with"

@@ -14,6 +14,7 @@ from stallscope.profiler.metrics_page.engine_names import engine_names
 from stallscope.profiler.metrics_page.foreign import READ, what_it_holds
 from stallscope.profiler.metrics_page.means import means_of_life
 from stallscope.profiler.metrics_page.notes import notes, unseen, without_dead_kv
+from stallscope.profiler.metrics_page.plausible import plausible
 from stallscope.profiler.metrics_page.scrape import Identity, Page, Scrape, scrape_of
 from stallscope.profiler.metrics_page.standstill import standstill
 from stallscope.profiler.metrics_page.subject import SETTINGS, cap_of, settings_of, subject_of
@@ -50,15 +51,17 @@ def capture_of_scrapes(
     engines = {identity.engine for identity in names}
     engine = engines.pop() if len(engines) == 1 else None
     settings = settings_of(told)
-    all_samples, found_restarts = _samples(told, names)
+    read, found_restarts = _samples(told, names)
+    all_samples, left_out = plausible(read)
     samples = without_dead_kv(all_samples)
     cap, how_seen = cap_of(settings, samples, engine)
     events = [
         *notes(scrapes, is_timed=is_timed),
         *_checks(*said, servers, how_seen, means_of_life(samples)),
         *found_restarts,
+        *_checks(left_out),
         *(standstill(samples) if is_timed else ()),
-        *unseen(samples, all_samples, cap),
+        *unseen(samples, read, cap),
     ]
     first = told[0]
     capture = Capture(

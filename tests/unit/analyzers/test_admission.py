@@ -6,7 +6,7 @@ import pytest
 from capture_builders import MS, decodes, gauges, request, step
 
 from stallscope.analyzers.diagnose import diagnose
-from stallscope.analyzers.judge import admission_decision
+from stallscope.analyzers.judge import admission_decision, is_roomy
 from stallscope.analyzers.load.admission import limit_of_step, observe_admission
 from stallscope.analyzers.load.queue_limits import Admission
 from stallscope.analyzers.load.span import Span
@@ -419,3 +419,26 @@ def test_without_a_majority_it_stays_between(
 def test_a_queue_that_nothing_explains() -> None:
     decision = admission_decision(None)
     assert (decision.bottleneck, decision.between) == ("undetermined", ("capacity", "scheduling"))
+
+
+@pytest.mark.parametrize(
+    ("peak", "between"),
+    [(0.79, ("scheduling", "compute")), (0.80, ("capacity", "scheduling"))],
+)
+def test_a_pool_with_room_is_no_candidate(peak: float, between: tuple[str, ...]) -> None:
+    """Twelve run or thirteen while eight wait, and no cap is known: what holds them is not."""
+    count = 12
+    samples = gauges(
+        1000.0,
+        running=tuple(12.0 + i % 2 for i in range(count)),
+        waiting=(8.0,) * count,
+        kv_used_fraction=(peak,) * count,
+    )
+    capture = Capture(engine_samples=samples)
+    assert is_roomy(capture, Span(0, 11_000 * MS)) == (peak < 0.80)
+    assert diagnose(capture).verdict.between == between
+
+
+def test_a_pool_that_says_nothing_may_be_full() -> None:
+    samples = gauges(1000.0, running=(12.0, 13.0), waiting=(8.0, 8.0))
+    assert not is_roomy(Capture(engine_samples=samples), Span(0, 1000 * MS))

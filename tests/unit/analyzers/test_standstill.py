@@ -84,3 +84,27 @@ def test_with_a_queue_it_is_the_queues_limit() -> None:
     found = diagnose(Capture(engine_samples=frozen(30, waiting=6.0)))
     assert (found.verdict.bottleneck, found.verdict.limit) == ("scheduling", "stalled")
     assert found.verdict.sentence.startswith("The engine makes no progress with KV free: 6.0 of 18")
+
+
+def test_counters_that_moved_each_second_need_not_rest_long() -> None:
+    """Ten times the usual second; eight seconds at least; never more than twenty-five."""
+    assert share(frozen(10, moving=10)) == pytest.approx(0.5)
+    assert share(frozen(9, moving=10)) == 0.0
+    fast = tuple(s._replace(t_ns=s.t_ns // 2) for s in frozen(16, moving=10))
+    assert share(fast) == pytest.approx(16 / 26)  # 8 s of 13 s, by half seconds
+    assert share(tuple(s for s in fast if s.t_ns < 12.8 * S)) == 0.0
+
+
+def test_four_moves_tell_no_usual_interval() -> None:
+    assert share(frozen(20, moving=4)) == 0.0
+    assert share(frozen(20, moving=6)) == pytest.approx(20 / 26)
+
+
+def test_a_hang_after_a_while_of_work_is_seen() -> None:
+    found = diagnose(Capture(engine_samples=frozen(18, moving=12)))
+    assert (found.verdict.bottleneck, found.verdict.limit) == ("scheduling", "stalled")
+
+
+def test_a_full_pool_whose_requests_get_nothing_is_no_lack_of_room() -> None:
+    found = diagnose(Capture(engine_samples=frozen(30, waiting=9.0, kv_used_fraction=1.0)))
+    assert (found.verdict.bottleneck, found.verdict.limit) == ("scheduling", "stalled")

@@ -23,7 +23,7 @@ def test_the_answer_and_the_runs(table: Path, capsys: pytest.CaptureFixture[str]
     assert call(["compare", str(table)]) == 0
     said = capsys.readouterr()
     assert said.out.startswith(
-        "The host limits: more of the host's threads than 2 costs time: up to 4.2 ×"
+        "The host limits: with more than 2 of the host's threads it takes up to 4.2 × as long"
     )
     assert "16.8 pages/s" in said.out
     assert "1.20 ×" in said.out  # 16.8 / 14.0
@@ -66,6 +66,7 @@ def test_a_server_log_for_each_value(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert report["findings"][0]["share"] == pytest.approx(1 - 120 / 2434, rel=1e-3)
     assert report["verdict"]["class"] == "interconnect"
     assert [run["class"] for run in report["runs"]] == ["undetermined", "undetermined"]
+    assert [run["name"] for run in report["runs"]] == ["without.log", "with.log"]
 
 
 @pytest.mark.parametrize(

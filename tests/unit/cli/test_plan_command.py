@@ -93,3 +93,24 @@ def test_wrong_plan_is_refused_in_one_line(
     assert out == ""
     assert complaint in err
     assert err.count("\n") == 1
+
+
+def test_no_more_weights_are_offloaded_than_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    plan = ["plan", "--model", "llama-7b", "--gpu", "a10g", "--dtype", "fp16"]
+    assert call([*plan, "--cpu-offload", "12GiB"]) == 0
+    capsys.readouterr()
+    assert call([*plan, "--cpu-offload", "13GiB"]) == 2
+    # 6,738,415,616 parameters of two bytes are 12.55 GiB.
+    assert "llama-7b has 12.6 GiB of weights" in capsys.readouterr().err
+
+
+def test_a_draft_without_speculation_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(["plan", "--model", "llama-7b", "--draft", "tiny-26m"]) == 2
+    assert "--speculate" in capsys.readouterr().err
+
+
+def test_a_drafts_memory_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    plan = ["plan", "--model", "llama-13b", "--gpu", "a100-sxm4-80gb", "--dtype", "fp16"]
+    assert call([*plan, "--speculate", "4", "--draft", "llama-7b"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "The draft model's own weights (12.6 GiB over all devices)" in said
