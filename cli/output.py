@@ -77,14 +77,17 @@ def put(text: str, output: Output, sentence: str) -> None:
 
 
 def print_report(text: str) -> None:
-    """Print to stdout; a full disk or a device behind it is an error of one line."""
+    """Print to stdout; a full disk or a device behind it is an error of one line.
+
+    A reader that leaves, `head` say, has what it wanted.
+    """
     try:
         print(text.rstrip("\n"), flush=True)
-    except BrokenPipeError:
-        raise
     except OSError as error:
         # What is buffered would be tried again, and fail again, as Python ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            return
         raise InputError(f"stdout: cannot write: {error.strerror or error}") from error
 
 
