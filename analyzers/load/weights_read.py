@@ -57,5 +57,6 @@ def decide_by_weights(
     share = None if cost is None else weights_share(capture, cost, span)
     if share is None or not t.dram_bound <= share <= 1.0:
         return None
-    reason = f"reading the weights once a step takes {percent(share)} of memory bandwidth alone"
+    reason = f"while it only decodes, reading the weights once a step takes {percent(share)} of "
+    reason += "memory bandwidth alone"
     return Decision("bandwidth", share, 0.0, None, 1.0 - share, 0.7, reason, cap=0.85)
