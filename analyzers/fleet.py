@@ -50,9 +50,14 @@ def fleet_of(judged: Sequence[Judged], t: Thresholds) -> tuple[tuple[Replica, ..
     )
 
 
-def _rank(row: Replica) -> tuple[int, float, float, str]:
+def _rank(row: Replica) -> tuple[bool, int, float, float, str]:
     load = _LOADS.index(row.load) if row.load in _LOADS else len(_LOADS)
-    return load, -(row.waiting or 0.0), -(row.in_flight or 0.0), row.replica
+    return not _stands(row), load, -(row.waiting or 0.0), -(row.in_flight or 0.0), row.replica
+
+
+def _stands(row: Replica) -> bool:
+    """Tell whether a replica has requests and gives them nothing: no limit of its load holds it."""
+    return row.limit == "stalled"
 
 
 def _replica(one: Judged) -> Replica:
@@ -69,6 +74,7 @@ def _replica(one: Judged) -> Replica:
         running=_mean_running(one.capture),
         kv_used=_most_used(one.capture),
         output_tokens_per_s=_rate(one.capture, "output_tokens_total"),
+        limit=verdict.limit,
     )
 
 
@@ -110,7 +116,7 @@ def _marked(group: Sequence[Replica]) -> Iterator[Replica]:
     for row in group:
         speeds = [(s, o.running) for o in group if o is not row and (s := _speed(o)) is not None]
         own = _speed(row)
-        if own is None or not speeds or row.bottleneck == "capacity":
+        if own is None or not speeds or row.bottleneck == "capacity" or _stands(row):
             yield row
             continue
         usual = statistics.median(s for s, _ in speeds)
@@ -161,8 +167,9 @@ def _share(row: Replica) -> float:
 
 def _common(ranked: Sequence[Replica]) -> str | None:
     """Return the class that limits at least half of the replicas, two of them at least."""
-    for name in dict.fromkeys(row.bottleneck for row in ranked if row.bottleneck not in _OPEN):
-        count = sum(row.bottleneck == name for row in ranked)
+    held = [row.bottleneck for row in ranked if not _stands(row)]
+    for name in dict.fromkeys(name for name in held if name not in _OPEN):
+        count = held.count(name)
         if count >= 2 and count * 2 >= len(ranked):
             return name
     return None
@@ -171,7 +178,7 @@ def _common(ranked: Sequence[Replica]) -> str | None:
 def _sentence(ranked: Sequence[Replica], uneven: Sequence[str]) -> str:
     by_class: dict[str, list[str]] = {}
     for row in ranked:
-        by_class.setdefault(row.bottleneck, []).append(row.replica)
+        by_class.setdefault("stalled" if _stands(row) else row.bottleneck, []).append(row.replica)
     parts = [_of_class(name, of, len(ranked)) for name, of in by_class.items()]
     slow = [row.replica for row in ranked if row.remark is not None]
     more = [*uneven, *([f"Slower than the others: {_named(slow)}."] if slow else [])]
@@ -181,6 +188,9 @@ def _sentence(ranked: Sequence[Replica], uneven: Sequence[str]) -> str:
 
 def _of_class(name: str, replicas: Sequence[str], count: int) -> str:
     how = {"none": "nothing limits", "undetermined": "it is undetermined what limits"}
+    if name == "stalled":
+        verb = "stands" if len(replicas) == 1 else "stand"
+        return f"{len(replicas)} of {count} replicas {verb} still ({_named(replicas)})"
     said = how.get(name, f"{name} limits")
     return f"{said} {len(replicas)} of {count} replicas ({_named(replicas)})"
 

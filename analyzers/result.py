@@ -333,7 +333,8 @@ class Sweep:
 class Replica:
     """One of several servers or engines; means over time, derived from gauges and counters.
 
-    `kv_used` is the highest share of its KV pool seen; `remark` says what sets it apart.
+    `kv_used` is the highest share of its KV pool seen; `remark` says what sets it apart; `limit` is
+    what held its queue, as in Verdict.
     """
 
     replica: str
@@ -347,6 +348,7 @@ class Replica:
     kv_used: float | None
     output_tokens_per_s: float | None
     remark: str | None = None
+    limit: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,3 +162,22 @@ def test_counters_of_two_engines_add_up() -> None:
     rows, _ = fleet(Judged("a", both, one.diagnosis), played("b"))
     assert rows["a"].output_tokens_per_s == pytest.approx(200)
     assert rows["a"].running == 20
+
+
+def test_a_replica_that_stands_still_comes_first_and_is_not_called_slow() -> None:
+    """No token in twenty seconds, at the cap; the others make 400 a second."""
+    stuck = played("stuck", running=64, waiting=20, rate=0)
+    moving = [played("a"), played("b", **FULL)]
+    assert stuck.diagnosis.verdict.limit != "stalled"  # in twenty seconds: a step may be as long
+    longer = replace(stuck.capture, engine_samples=doubled(stuck.capture))
+    rows, found = fleet(Judged("stuck", longer, diagnose(longer)), *moving)
+    assert next(iter(rows)) == "stuck"
+    assert rows["stuck"].limit == "stalled"
+    assert found.sentence.startswith("1 of 3 replicas stands still (stuck); ")
+    assert found.stragglers == ()
+    assert found.common_limit is None
+
+
+def doubled(capture: Capture) -> tuple[EngineSample, ...]:
+    """The same samples at half the pace."""
+    return tuple(s._replace(t_ns=2 * s.t_ns) for s in capture.engine_samples)
