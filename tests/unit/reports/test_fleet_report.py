@@ -89,6 +89,7 @@ def test_in_json(fleet: Diagnosis, busy: Diagnosis) -> None:
         "kv_used": 0.998,
         "output_tokens_per_s": 120.4,
         "remark": "slow: 10 tokens/s",
+        "limit": None,
     }
     assert found["fleet"] == {
         "sentence": "Capacity limits 1 of 2 replicas.",
