@@ -70,6 +70,8 @@ def periodic_samples(readings: Sequence[Reading], period_s: float) -> list[Engin
     end, are taken to hold for it. A period in which tokens were counted had at least one request
     running, whatever the gauge at its end says. Where lines are further apart than one and a half
     periods nothing was logged, and the last gauges hold until the period of the next line begins.
+    A last line that counts nothing says that work had ended when its period began; how long the
+    silence lasted that it opens no line says, so that the record ends there.
     `period_s` is what the engine does by default; with three lines or more it is their median
     distance.
     """
@@ -92,10 +94,11 @@ def _one_engine(rows: Sequence[Reading], period_ns: int) -> list[EngineSample]:
         start_ns = row.t_ns - period_ns
         if before is not None and before.t_ns + period_ns // 2 >= start_ns:
             start_ns = before.t_ns
-        is_busy = (row.prompt_rate or 0.0) + (row.output_rate or 0.0) > 0
-        running = max(row.running, 1.0) if is_busy else row.running
+        running = max(row.running, 1.0) if _counts_tokens(row) else row.running
         found += _gauges(row._replace(t_ns=start_ns, running=running))
         found += _counters(start_ns, row.engine, counts)
+        if after is None and before is not None and _ends_work(before, row):
+            break
         seconds = (row.t_ns - start_ns) / _S
         totals["input_tokens_total"] += (row.prompt_rate or 0.0) * seconds
         totals["output_tokens_total"] += (row.output_rate or 0.0) * seconds
@@ -103,6 +106,16 @@ def _one_engine(rows: Sequence[Reading], period_ns: int) -> list[EngineSample]:
             found += _gauges(row)
             found += _counters(row.t_ns, row.engine, counts)
     return found
+
+
+def _counts_tokens(row: Reading) -> bool:
+    return (row.prompt_rate or 0.0) + (row.output_rate or 0.0) > 0
+
+
+def _ends_work(before: Reading, row: Reading) -> bool:
+    """Tell whether a line counts nothing after one that did."""
+    is_silent = not (_counts_tokens(row) or row.waiting or row.running)
+    return is_silent and row.prompt_rate is not None and _counts_tokens(before)
 
 
 def _counters(t_ns: int, engine: str, totals: dict[str, float]) -> list[EngineSample]:

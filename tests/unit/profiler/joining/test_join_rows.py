@@ -29,11 +29,12 @@ def test_the_subject_is_that_of_all_sources(tmp_path: Path) -> None:
 
 def test_what_a_gpu_did_outside_the_run_is_left_out(tmp_path: Path) -> None:
     capture = read_together(tmp_path, {"server.log": LOG, "gpu.csv": CSV})
-    # The first line with work closes the period from 60 s to 70 s; the last one is of 590 s.
+    # The first line with work closes the period from 60 s to 70 s; the last one, of 590 s,
+    # counts nothing: work ended by 580 s.
     times = [s.t_ns / 1e9 for s in capture.device_samples]
-    assert (min(times), max(times)) == (60, 591)
-    # 641 rows of 3 counters, of which 60 to 591 s are kept: 532.
-    told = f"{(641 - 532) * 3} of 1,923 samples of gpu.csv were taken before or after the run"
+    assert (min(times), max(times)) == (60, 581)
+    # 641 rows of 3 counters, of which 60 to 581 s are kept: 522.
+    told = f"{(641 - 522) * 3} of 1,923 samples of gpu.csv were taken before or after the run"
     assert any(s.startswith(told) for s in sentences(capture))
 
 

@@ -202,6 +202,26 @@ def test_nothing_is_logged_while_nothing_happens(tmp_path: Path) -> None:
     assert series(found, "input_tokens_total")[-2:] == [(580, 1500), (590, 2000)]
 
 
+@pytest.mark.parametrize(
+    ("silent", "running"),
+    [
+        # Three requests made tokens up to the first line, and none after it: the record ends.
+        (1, [(-10, 3), (0, 0)]),
+        # A second such line tells how long the silence lasted.
+        (2, [(-10, 3), (0, 0), (10, 0), (20, 0)]),
+    ],
+)
+def test_the_last_line_of_work_opens_a_silence_of_unknown_length(
+    silent: int, running: list[tuple[float, float]], tmp_path: Path
+) -> None:
+    lines = [periodic("02-03 10:00:10", 3, 0, 1.0)]
+    nothing = periodic("02-03 10:00:20", 0, 0, 0.0, made=0.0).replace("50.0", "0.0")
+    lines += [nothing.replace(":20 [", f":{20 + 10 * i} [") for i in range(silent)]
+    found = read(tmp_path, "".join(lines)).engine_samples
+    assert series(found, "running") == running
+    assert series(found, "output_tokens_total")[-1][1] == 1000.0
+
+
 def test_echoed_requests_are_not_evidence(tmp_path: Path) -> None:
     echo = (
         "INFO 02-03 10:00:12 [logger.py:40] Received request cmpl-1: prompt: 'Running: 99 reqs, "
