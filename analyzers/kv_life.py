@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 from stallscope.analyzers.cost.kv_bytes import kv_bytes, kv_formula
@@ -27,9 +28,21 @@ def of_all_devices(ranks: int) -> str:
 def kv_rows(
     spec: ModelSpec, kv_dtype: str, lengths: Sequence[int], *, ranks: int = 1
 ) -> tuple[KvRow, ...]:
-    """Compute the whole cache's size at each length by the formula of section 3.2."""
-    source = f"formula: {kv_formula(spec)} · {_held(spec)}" + of_all_devices(ranks)
-    return tuple(KvRow(n, kv_bytes(spec, n, kv_dtype), "derived", source) for n in lengths)
+    """Compute the cache's size over all devices at each length by the formula of section 3.2."""
+    source = f"formula: {kv_formula(spec)} · {_held(spec)}{copied(spec, ranks)}"
+    source += of_all_devices(ranks)
+    return tuple(
+        KvRow(n, ranks * kv_bytes(spec, n, kv_dtype, tensor_parallel=ranks), "derived", source)
+        for n in lengths
+    )
+
+
+def copied(spec: ModelSpec, ranks: int) -> str:
+    """Say where devices hold the same: a latent lies whole on each, as does a last KV head."""
+    if spec.latent is not None:
+        return f" · {ranks} copies" if ranks > 1 else ""
+    copied = ranks * math.ceil(spec.num_kv_heads / ranks) / spec.num_kv_heads
+    return f" · {copied:g} for KV heads on several devices" if copied > 1 else ""
 
 
 def _held(spec: ModelSpec) -> str:

@@ -10,7 +10,7 @@ from stallscope.analyzers.cost.kv_bytes import kv_bytes_per_token, kv_formula
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.cost.work import mbu, mfu, of_phases, work_of
 from stallscope.analyzers.event_fields import number, whole_events
-from stallscope.analyzers.kv_life import of_all_devices
+from stallscope.analyzers.kv_life import copied, of_all_devices
 from stallscope.analyzers.padding import padding_measures
 from stallscope.analyzers.phase_counters import PHASES, phase_measures
 from stallscope.analyzers.step.budget import StepCost
@@ -148,8 +148,9 @@ def kv_measures(
 def _kv_bytes(capture: Capture, costs: Sequence[StepCost], cost: CostModel | None) -> list[Measure]:
     found: list[Measure] = []
     if cost is not None:
-        per_token = kv_bytes_per_token(cost.spec, cost.kv_dtype)
-        source = kv_formula(cost.spec) + of_all_devices(cost.machine.ranks)
+        ranks = cost.machine.ranks
+        per_token = ranks * kv_bytes_per_token(cost.spec, cost.kv_dtype, tensor_parallel=ranks)
+        source = kv_formula(cost.spec) + copied(cost.spec, ranks) + of_all_devices(ranks)
         found.append(measure("kv_bytes_per_token", per_token, "derived", source))
     pool = next((e.data for e in whole_events(capture, "kv_pool")), None)
     if pool and pool["tokens"]:

@@ -71,8 +71,11 @@ def plan(
         int | None, typer.Option(min=1, metavar="N", help="Tokens to draft before each step.")
     ] = None,
     acceptance: Annotated[
-        float, typer.Option(min=0.0, max=1.0, metavar="P", help="Of each drafted token.")
-    ] = 0.7,
+        float | None,
+        typer.Option(
+            min=0.0, max=1.0, metavar="P", help="Of each drafted token; 0.7 if not given."
+        ),
+    ] = None,
     draft: Annotated[
         str | None, typer.Option(metavar="MODEL", help="What drafts; looked up if not given.")
     ] = None,
@@ -83,7 +86,7 @@ def plan(
     """Predict memory, speed and limits of a model on a device, without a run."""
     destination = check_output(output, format=format, force=force)
     from stallscope.analyzers.kv_life import DEFAULT_LENGTHS
-    from stallscope.analyzers.plan.options import PlanOptions
+    from stallscope.analyzers.plan.options import DEFAULT_ACCEPTANCE, PlanOptions
     from stallscope.analyzers.plan.planner import plan as plan_model
     from stallscope.profiler.models import load_model
 
@@ -94,6 +97,8 @@ def plan(
         )
     if draft is not None and speculate is None:
         raise UsageError("--draft drafts nothing without --speculate: say how many tokens a step")
+    if acceptance is not None and speculate is None:
+        raise UsageError("--acceptance is of drafted tokens: add --speculate N, how many a step")
     device = named_device(gpu, gpu_file)
     weights = parse_dtypes(dtype, "--dtype", get_args(Dtype))
     caches = parse_dtypes(kv_dtype, "--kv-dtype", get_args(KvDtype))
@@ -111,7 +116,7 @@ def plan(
         sweep=sweep,
         cpu_offload_bytes=offloaded(cpu_offload, device),
         drafted=speculate,
-        acceptance=acceptance,
+        acceptance=DEFAULT_ACCEPTANCE if acceptance is None else acceptance,
         draft=None if draft is None else load_model(draft),
     )
     check_offload(options)

@@ -117,8 +117,10 @@ def _notes(plan: Plan) -> Section:
 
 
 def _memory(memory: MemoryMap, subject: Subject) -> Section:
+    draft = [("weights of the draft model", memory.draft_weights_bytes)]
     rows = [
         ("weights", memory.weights_bytes),
+        *(draft if memory.draft_weights_bytes else ()),
         (f"KV cache of {subject.concurrency} at full length", memory.kv_bytes),
         ("activations (estimated)", memory.activation_bytes),
     ]

@@ -30,9 +30,8 @@ def choices_of(choices: Sequence[Choice]) -> Section:
         return Section("", ())
     first = f"{choices[0].dtype} weights and {choices[0].kv_dtype} KV"
     text = (
-        f"Gains in output tokens per second over {first}: fewer bytes at the same batch, then a "
-        "larger batch where nobody waits, and the rest, which waiting cost. Room for whole "
-        "requests is reserved."
+        f"Gains in output tokens per second over {first}: fewer bytes in the same room, then a "
+        "larger batch where nobody waits, and the rest, which waiting and preemption cost."
     )
     gains = tuple(_gain(choice, choice.gain) for choice in choices if choice.gain is not None)
     tables = (Table(_CHOICES, tuple(_choice(choice) for choice in choices)), Table(_GAINS, gains))
@@ -72,7 +71,7 @@ def sweep_of(sweep: Sweep | None) -> Section:
             f"{row.running:,}",
             row.bound,
             fmt.seconds(row.step_s),
-            fmt.seconds(row.tpot_s),
+            "" if row.tpot_s is None else fmt.seconds(row.tpot_s),
             _rate(row.throughput_tokens_per_s),
         )
         for row in sweep.rows

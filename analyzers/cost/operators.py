@@ -29,6 +29,13 @@ class StepShape:
     kv_read_tokens: int
     attention_pairs: int
 
+    def times(self, count: int) -> StepShape:
+        """Return the work of so many alike, side by side in one step."""
+        if count == 1:
+            return self
+        sizes = (self.tokens, self.logit_rows, self.kv_read_tokens, self.attention_pairs)
+        return StepShape(*(count * size for size in sizes))
+
 
 @dataclass(frozen=True, slots=True)
 class Operator:

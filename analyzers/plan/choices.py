@@ -9,8 +9,8 @@ from stallscope.analyzers.cost.calibration import build_cost_model
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.plan.memory import memory_map
 from stallscope.analyzers.plan.options import PlanOptions, subject_of
-from stallscope.analyzers.plan.predictions import closed_loop, likely_model
-from stallscope.analyzers.plan.result import Attribution, Choice
+from stallscope.analyzers.plan.predictions import closed_loop, likely_model, simulated
+from stallscope.analyzers.plan.result import Attribution, Choice, MemoryMap
 from stallscope.analyzers.whatif.simulate import Simulated
 from stallscope.profiler.capture import Capture
 
@@ -19,7 +19,14 @@ from stallscope.profiler.capture import Capture
 class _Priced:
     options: PlanOptions
     cost: CostModel
-    running: int  # at once; 0 where not one request fits
+    memory: MemoryMap
+    slots: int  # whole requests at once; 0 where not one fits
+    result: Simulated | None  # as the plan of this choice alone shows it
+
+    @property
+    def running(self) -> int:
+        """How many ran at once."""
+        return 0 if self.result is None else max(1, round(self.result.mean_running))
 
 
 def compare_choices(
@@ -27,8 +34,7 @@ def compare_choices(
 ) -> tuple[Choice, ...]:
     """Compare pairs of weights' and cache's dtypes under one load; () where one has no price.
 
-    Room for whole requests is reserved: else an engine that lets in more than fit, and preempts
-    them later, hides part of what more room gives.
+    Each is served by the schedule that a plan of it alone shows.
     """
     priced = [_priced(replace(options, dtype=dtype, kv_dtype=kv)) for dtype, kv in pairs]
     known = [one for one in priced if one is not None]
@@ -41,15 +47,14 @@ def _priced(options: PlanOptions) -> _Priced | None:
     cost = build_cost_model(Capture(subject=subject_of(options)))
     if not isinstance(cost, CostModel):
         return None
-    most = memory_map(options, subject_of(options)).max_concurrency
-    running = options.concurrency if most is None else min(options.concurrency, most)
-    return _Priced(options, cost, running)
+    memory = memory_map(options, subject_of(options))
+    most = memory.max_concurrency
+    slots = options.concurrency if most is None else most
+    return _Priced(options, cost, memory, slots, simulated(options, memory, *likely_model(cost)))
 
 
 def _choice(one: _Priced, first: _Priced) -> Choice:
-    options, subject = one.options, subject_of(one.options)
-    memory = memory_map(options, subject)
-    result = _run(one, one.running, options.concurrency) if one.running else None
+    subject, memory, result = subject_of(one.options), one.memory, one.result
     return Choice(
         dtype=subject.dtype or "",
         kv_dtype=subject.kv_dtype or "",
@@ -58,7 +63,7 @@ def _choice(one: _Priced, first: _Priced) -> Choice:
         max_concurrency=memory.max_concurrency,
         running=one.running,
         tpot_s=_mean(result.tpot_s) if result is not None else None,
-        wait_s=result.waited_s / len(result.ttft_s) if result is not None else None,
+        wait_s=result.waited_per_request_s if result is not None else None,
         throughput_tokens_per_s=result.output_tokens_per_s if result is not None else None,
         gain=_gain(one, first) if one is not first else None,
     )
@@ -66,25 +71,20 @@ def _choice(one: _Priced, first: _Priced) -> Choice:
 
 def _gain(one: _Priced, first: _Priced) -> Attribution | None:
     """Go from the first choice to another one by one change at a time."""
-    if not one.running or not first.running:
+    if one.result is None or first.result is None:
         return None
-    clients, before, after = one.options.concurrency, first.running, one.running
-    start = _run(first, before, clients).output_tokens_per_s
-    end = _run(one, after, clients).output_tokens_per_s
-    same_batch = _run(one, before, clients).output_tokens_per_s
+    start, end = first.result.output_tokens_per_s, one.result.output_tokens_per_s
+    same_room = _rate(one, first.slots, one.options.concurrency)
     batch = 0.0
-    if after != before:
-        batch = (
-            _run(one, after, after).output_tokens_per_s
-            - _run(one, before, before).output_tokens_per_s
-        )
-    queue = end - same_batch - batch
-    return Attribution(end - start, batch, same_batch - start, queue)
+    if one.running != first.running:
+        batch = _rate(one, one.running, one.running) - _rate(one, first.running, first.running)
+    return Attribution(end - start, batch, same_room - start, end - same_room - batch)
 
 
-def _run(one: _Priced, slots: int, clients: int) -> Simulated:
+def _rate(one: _Priced, slots: int, clients: int) -> float:
     model, overhead = likely_model(one.cost)
-    return closed_loop(one.options, model, overhead, slots=slots, clients=clients, is_reserved=True)
+    result = closed_loop(one.options, model, overhead, slots=slots, clients=clients)
+    return result.output_tokens_per_s
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+from dataclasses import replace
 
 from stallscope.analyzers.cost.arithmetic import weight_bytes
 from stallscope.analyzers.cost.kv_bytes import kv_bytes_per_token, layer_bytes, state_bytes
@@ -46,14 +46,33 @@ def scheduler_config(
 
 
 def request_bytes(options: PlanOptions, subject: Subject, tokens: int, step_tokens: int = 1) -> int:
-    """Return what a request of so many cached tokens holds on each device, in whole blocks."""
+    """Return what a request of so many cached tokens holds on each device, in whole blocks.
+
+    A draft model keeps its own cache of the same tokens.
+    """
+    models = (options.model, options.draft if options.drafted else None)
+    return sum(
+        _cached_bytes(replace(options, model=spec), subject, tokens, step_tokens)
+        for spec in models
+        if spec is not None
+    )
+
+
+def _cached_bytes(options: PlanOptions, subject: Subject, tokens: int, step_tokens: int) -> int:
     spec, kv_dtype, ranks = options.model, subject.kv_dtype or "", options.num_devices
     config = scheduler_config(options, step_tokens=step_tokens)
-    near = dataclasses.replace(config, sliding_window=spec.local_window)
+    near = replace(config, sliding_window=spec.local_window)
     full = (spec.attention_layers - spec.local_layers) * config.most_blocks(tokens)
     local = spec.local_layers * near.most_blocks(tokens)
     cached = (full + local) * BLOCK * layer_bytes(spec, kv_dtype, ranks)
     return int(cached) + state_bytes(spec, kv_dtype, tensor_parallel=ranks)
+
+
+def _draft_bytes(options: PlanOptions, dtype: str) -> int:
+    """Return the draft model's weights on each device, split and stored as the model's own."""
+    if options.draft is None or options.drafted is None:
+        return 0
+    return int(weight_bytes(options.draft, dtype, tensor_parallel=options.num_devices))
 
 
 def memory_map(options: PlanOptions, subject: Subject) -> MemoryMap:
@@ -65,6 +84,7 @@ def memory_map(options: PlanOptions, subject: Subject) -> MemoryMap:
     pushing = request_bytes(options, subject, tokens, STEP_TOKENS) - per_request
     weights = int(weight_bytes(spec, dtype, tensor_parallel=ranks))
     weights -= min(weights, options.cpu_offload_bytes)
+    draft = _draft_bytes(options, dtype)
     running = options.concurrency
     usable = free = most = None
     if options.device is not None and options.device.memory_bytes is not None:
@@ -72,13 +92,14 @@ def memory_map(options: PlanOptions, subject: Subject) -> MemoryMap:
         rows = _activation_bytes(spec, dtype, STEP_TOKENS, 0)
         # A request that runs takes its KV cache and its row of logits.
         each = per_request + _activation_bytes(spec, dtype, 0, 1)
-        most = max(0, (usable - weights - rows - pushing) // each)
+        most = max(0, (usable - weights - draft - rows - pushing) // each)
         running = min(running, max(1, most))
     activations = _activation_bytes(spec, dtype, STEP_TOKENS, running)
     if usable is not None:
-        free = usable - weights - activations - pushing - options.concurrency * per_request
+        free = usable - weights - draft - activations - pushing - options.concurrency * per_request
     return MemoryMap(
         weights_bytes=weights,
+        draft_weights_bytes=draft,
         kv_bytes_per_token=kv_bytes_per_token(spec, subject.kv_dtype or "", tensor_parallel=ranks),
         kv_bytes=options.concurrency * per_request + pushing,
         activation_bytes=activations,

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 
-from stallscope.analyzers.cost.arithmetic import weight_bytes
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.plan.memory import memory_map
 from stallscope.analyzers.plan.options import PlanOptions, subject_of
 from stallscope.analyzers.plan.result import FLOOR_ERROR, MemoryMap
 from stallscope.profiler.evidence import NotObservable
+
+_NO_LINK = "Times of communication between the devices"
+_LINK_HOW = "Give link_bytes_per_s, one direction, in the --gpu-file"
+
+
+def _knows_link(options: PlanOptions) -> bool:
+    """Tell whether communication is priced, or there is none."""
+    device = options.device
+    return options.num_devices == 1 or device is None or bool(device.link_bytes_per_s)
+
+
+def _link_reason(options: PlanOptions) -> str:
+    name = options.device.name if options.device is not None else "the device"
+    return f"the link between several {name} is not known"
 
 
 def plan_notes(options: PlanOptions, memory: MemoryMap, cost: CostModel | None) -> tuple[str, ...]:
@@ -31,11 +44,12 @@ def plan_notes(options: PlanOptions, memory: MemoryMap, cost: CostModel | None) 
             "prompt takes more for as long as one step of it lasts."
         )
     if options.drafted and options.draft is not None:
-        size = weight_bytes(options.draft, options.dtype or options.draft.dtype or "fp16")
         notes.append(
-            f"The draft model's own weights ({size / 2**30:.1f} GiB over all devices) and its KV "
-            "cache are not in the memory above: leave room for them."
+            f"The draft model {options.draft.name} lies beside the model: its weights are in the "
+            "memory below, and its own KV cache in each request's."
         )
+    if cost is not None and not _knows_link(options):
+        notes.append(f"{_NO_LINK} are left out: {_link_reason(options)}. {_LINK_HOW}.")
     if memory.max_concurrency == 0:
         notes.append(_where_it_fits(options))
     elif memory.max_concurrency is not None and memory.max_concurrency < options.concurrency:
@@ -78,6 +92,13 @@ def unpredicted(
     """Say which predictions a priced plan cannot make."""
     if cost is None:
         return ()
+    if not _knows_link(options):
+        missing = NotObservable(_NO_LINK, _link_reason(options), _LINK_HOW)
+        return (missing, *_unpredicted_latency(options, memory))
+    return _unpredicted_latency(options, memory)
+
+
+def _unpredicted_latency(options: PlanOptions, memory: MemoryMap) -> tuple[NotObservable, ...]:
     if memory.max_concurrency == 0:
         reason = "not one request fits beside the weights and activations"
         how = "plan more devices (--gpus), smaller weights (--dtype) or shorter requests"

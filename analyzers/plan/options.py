@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from stallscope.analyzers.kv_life import DEFAULT_LENGTHS
 from stallscope.profiler.spec import DeviceSpec, ModelSpec, Subject
 
+DEFAULT_ACCEPTANCE = 0.7  # of a drafted token
+
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
@@ -30,7 +32,7 @@ class PlanOptions:
     sweep: bool = False
     cpu_offload_bytes: int = 0  # of weights, on each device
     drafted: int | None = None
-    acceptance: float = 0.7
+    acceptance: float = DEFAULT_ACCEPTANCE
     draft: ModelSpec | None = None
 
 

@@ -66,7 +66,7 @@ def plan(options: PlanOptions) -> Plan:
 def _sweep(options: PlanOptions, memory: MemoryMap, cost: CostModel | None) -> Sweep | None:
     if cost is None or not options.sweep:
         return None
-    return sweep(options, cost, memory.max_concurrency)
+    return sweep(options, cost, memory)
 
 
 def _speculation(

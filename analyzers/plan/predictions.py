@@ -13,6 +13,7 @@ from stallscope.analyzers.plan.result import FLOOR_ERROR, MemoryMap, Prediction
 from stallscope.analyzers.whatif.simulate import Load, Overhead, Simulated, simulate
 
 _QUEUE_OF = 2  # clients simulated for each request that fits: more only wait longer
+_MOST_CLIENTS = 128  # simulated one by one
 _MOST_REQUESTS = 2048  # simulated in all
 _WAVES = 4  # each client's requests in the simulated closed loop
 
@@ -26,30 +27,27 @@ def likely_model(cost: CostModel) -> tuple[CostModel, Overhead]:
 
 
 def closed_loop(
-    options: PlanOptions,
-    cost: CostModel,
-    overhead: Overhead,
-    *,
-    slots: int,
-    clients: int,
-    is_reserved: bool = False,
+    options: PlanOptions, cost: CostModel, overhead: Overhead, *, slots: int, clients: int
 ) -> Simulated:
     """Run a closed loop of `clients` on an engine with room for `slots` whole requests at once.
 
-    Engines let more in while requests are short, and preempt later, unless whole lengths are
-    reserved. Of clients far beyond the slots only some are run: see _with_queue.
+    As engines do, it lets more in while requests are short, and preempts later. Of clients far
+    beyond the slots only some are run: see _with_queue. Of very many that are, each simulated one
+    stands for several.
     """
     tokens = options.input_tokens + options.output_tokens
-    each = scheduler_config(options, step_tokens=1).most_blocks(tokens)
-    pushing = scheduler_config(options, step_tokens=STEP_TOKENS).most_blocks(tokens) - each
-    config = replace(
-        scheduler_config(options, num_blocks=each * slots + pushing),
-        max_num_seqs=slots if is_reserved else clients,
-    )
     run = min(clients, max(_QUEUE_OF * slots, 1))
-    waves = 1 if run == 1 else max(1, min(_WAVES, _MOST_REQUESTS // run))
+    times = -(-run // _MOST_CLIENTS)
+    simulated_clients = round(run / times)
+    step_tokens = max(1, max(STEP_TOKENS, run) // times)  # no engine takes fewer than requests
+    each = scheduler_config(options, step_tokens=1).most_blocks(tokens)
+    pushing = scheduler_config(options, step_tokens=step_tokens).most_blocks(tokens) - each
+    blocks = each * max(1, slots // times) + pushing
+    config = scheduler_config(options, num_blocks=blocks, step_tokens=step_tokens)
+    waves = 1 if run == 1 else max(1, min(_WAVES, _MOST_REQUESTS // simulated_clients))
     request = (0.0, options.input_tokens, options.output_tokens)
-    load = Load((request,) * (waves * run), run)
+    load = Load((request,) * (waves * simulated_clients), simulated_clients, times)
+    config = replace(config, max_num_seqs=simulated_clients)
     return _with_queue(simulate(load, config, cost, overhead), clients - run)
 
 
@@ -65,9 +63,10 @@ def simulated(
 
 def _with_queue(result: Simulated, more_clients: int) -> Simulated:
     """Let more clients wait behind a full engine: each adds 1 / throughput to TTFT (Little)."""
-    per_request_s = result.duration_s / len(result.ttft_s)
-    result.ttft_s = [ttft + more_clients * per_request_s for ttft in result.ttft_s]
-    result.waited_s += more_clients * per_request_s * len(result.ttft_s)
+    wait_s = more_clients * result.duration_s / (result.times * len(result.ttft_s))
+    result.ttft_s = [ttft + wait_s for ttft in result.ttft_s]
+    result.waited_s += more_clients * result.duration_s
+    result.in_system_s += more_clients * result.duration_s
     return result
 
 
@@ -99,13 +98,17 @@ def _figures(result: Simulated | None) -> dict[str, float | None]:
 
 
 def _prediction(name: str, value: float, expected: float | None, error: float) -> Prediction:
-    """A floor's error lies on one side: times grow, rates fall."""
+    """A floor's error lies on one side: times grow, rates fall, by what is expected or more."""
     is_rate = name == "throughput_tokens_per_s"
+    slower = 1 / (1 - FLOOR_ERROR)
+    if expected is not None:
+        ratio = value / expected if is_rate else expected / value
+        slower = max(slower, ratio / (1 - error))
     return Prediction(
         value,
         "tokens/s" if is_rate else "s",
-        FLOOR_ERROR,
-        worst=value * (1 - FLOOR_ERROR) if is_rate else value / (1 - FLOOR_ERROR),
+        1 - 1 / slower,
+        worst=value / slower if is_rate else value * slower,
         expected=expected,
         expected_error=None if expected is None else error,
     )

@@ -18,7 +18,8 @@ MEMORY_FRACTION = 0.90
 
 @dataclass(frozen=True, slots=True)
 class MemoryMap:
-    """Bytes on each device. `kv_bytes` holds all concurrent requests at full length.
+    """Bytes on each device. `kv_bytes` holds all concurrent requests at full length,
+    a draft model's cache of them included.
 
     `usable_bytes` is MEMORY_FRACTION of the device's memory; `free_bytes` what the rest leaves of
     it, negative where the plan does not fit; both and `max_concurrency` are None without a device.
@@ -31,6 +32,7 @@ class MemoryMap:
     usable_bytes: int | None
     free_bytes: int | None
     max_concurrency: int | None
+    draft_weights_bytes: int = 0  # of a model that drafts tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,7 @@ class Attribution:
 class Choice:
     """One pair of dtypes: what fits and what to expect. Times and rates are None if nothing fits.
 
+    `running` is what ran at once on average: engines let in more than fit at full length.
     `gain` is against the first choice; None for that one, and where either does not fit.
     """
 
@@ -101,16 +104,17 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class SweepRow:
-    """One concurrency: how many run, what binds the decode step, and what to expect.
+    """One concurrency: how many run on average, what binds their decode step, what to expect.
 
-    `tpot_s` spreads the prompts that start between two tokens over them.
+    Times and rates are of the schedule that a plan at this concurrency shows; `tpot_s` is None
+    where a request makes a single token.
     """
 
     concurrency: int
     running: int
     bound: str
     step_s: float
-    tpot_s: float
+    tpot_s: float | None
     throughput_tokens_per_s: float
 
 

@@ -18,11 +18,12 @@ class Load:
     """Requests as (arrival seconds, input, output tokens); `concurrency` closes the loop.
 
     In a closed loop arrivals are ignored: each of `concurrency` clients sends its next request
-    when its last one ends.
+    when its last one ends. Each request stands for `times` alike, which run side by side.
     """
 
     requests: tuple[tuple[float, int, int], ...]
     concurrency: int | None = None
+    times: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ class Simulated:
     tpot_s: list[float] = field(default_factory=list)
     waited_s: float = 0.0
     in_system_s: float = 0.0
+    times: int = 1  # requests that each of those stands for
     blocked: dict[str, float] = field(default_factory=dict)
     parts: dict[str, float] = field(default_factory=dict)
 
@@ -55,6 +57,16 @@ class Simulated:
     def output_tokens_per_s(self) -> float:
         """Generated tokens per second."""
         return self.output_tokens / self.duration_s if self.duration_s else 0.0
+
+    @property
+    def mean_running(self) -> float:
+        """Requests that ran at once, on average over the time."""
+        return (self.in_system_s - self.waited_s) / self.duration_s if self.duration_s else 0.0
+
+    @property
+    def waited_per_request_s(self) -> float:
+        """Seconds that a request waited, once or after preemptions, on average."""
+        return self.waited_s / (self.times * len(self.ttft_s)) if self.ttft_s else 0.0
 
     @property
     def queued_share(self) -> float:
@@ -104,7 +116,7 @@ class _Clients:
             self.arrived[index] = at
             _, inputs, outputs = self.load.requests[index]
             scheduler.add(index, inputs, outputs)
-            late += now - at
+            late += self.load.times * (now - at)
         return late
 
     @property
@@ -118,7 +130,8 @@ def simulate(load: Load, config: SchedulerConfig, cost: CostModel, overhead: Ove
 
     Raises ValueError where a request could never run within `config`.
     """
-    scheduler, clients, result = scheduler_for(config), _Clients(load), Simulated()
+    scheduler, clients = scheduler_for(config), _Clients(load)
+    result = Simulated(times=load.times)
     first: dict[int, float] = {}
     now = 0.0
     while True:
@@ -131,12 +144,12 @@ def simulate(load: Load, config: SchedulerConfig, cost: CostModel, overhead: Ove
                 break
             now = clients.next_at
             continue
-        seconds = _step_seconds(plan, cost, overhead, result)
-        _account_queue(plan, scheduler, seconds, result)
+        seconds = _step_seconds(plan, load.times, cost, overhead, result)
+        _account_queue(plan, scheduler, load.times, seconds, result)
         now += seconds
         for chunk in plan.chunks:
             if chunk.samples:
-                result.output_tokens += 1
+                result.output_tokens += load.times
                 first.setdefault(chunk.request, now)
         for index in scheduler.complete(plan):
             _finish(result, clients, index, first[index], now)
@@ -144,10 +157,12 @@ def simulate(load: Load, config: SchedulerConfig, cost: CostModel, overhead: Ove
     return result
 
 
-def _step_seconds(plan: StepPlan, cost: CostModel, o: Overhead, result: Simulated) -> float:
-    time = cost.step_time(shape_of(plan, cost.spec.sliding_window))
-    prompt = sum(c.tokens for c in plan.chunks if c.is_prefill)
-    rest = o.per_step + o.per_request * len(plan.chunks) + o.per_token * prompt
+def _step_seconds(
+    plan: StepPlan, times: int, cost: CostModel, o: Overhead, result: Simulated
+) -> float:
+    time = cost.step_time(shape_of(plan, cost.spec.sliding_window).times(times))
+    prompt = times * sum(c.tokens for c in plan.chunks if c.is_prefill)
+    rest = o.per_step + o.per_request * times * len(plan.chunks) + o.per_token * prompt
     for part, seconds in (
         ("bandwidth", time.weights + time.kv),
         ("compute", time.compute),
@@ -158,10 +173,10 @@ def _step_seconds(plan: StepPlan, cost: CostModel, o: Overhead, result: Simulate
 
 
 def _account_queue(
-    plan: StepPlan, scheduler: Scheduling, seconds: float, result: Simulated
+    plan: StepPlan, scheduler: Scheduling, times: int, seconds: float, result: Simulated
 ) -> None:
-    result.waited_s += scheduler.waiting * seconds
-    result.in_system_s += scheduler.in_flight * seconds
+    result.waited_s += times * scheduler.waiting * seconds
+    result.in_system_s += times * scheduler.in_flight * seconds
     if scheduler.waiting and plan.blocked_by is not None:
         so_far = result.blocked.get(plan.blocked_by, 0.0)
         result.blocked[plan.blocked_by] = so_far + seconds

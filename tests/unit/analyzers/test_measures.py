@@ -163,7 +163,8 @@ def test_sizes_say_whether_they_are_of_all_devices() -> None:
     four = dataclasses.replace(batch_one(), subject=dataclasses.replace(ON_CPU, num_devices=4))
     found_on = diagnose(four)
     (per_token,) = (m for m in found_on.measures if m.name == "kv_bytes_per_token")
-    assert (per_token.value, per_token.source[-20:]) == (512, ", over all 4 devices")
+    # One KV head, and four devices that each need it.
+    assert (per_token.value, per_token.source[-20:]) == (4 * 512, ", over all 4 devices")
     assert found_on.kv_table[0].source.endswith("over all 4 devices")
     assert "devices" not in diagnose(batch_one()).kv_table[0].source
 

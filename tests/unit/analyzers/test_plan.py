@@ -10,6 +10,7 @@ from stallscope.analyzers.plan.options import PlanOptions
 from stallscope.analyzers.plan.planner import plan
 from stallscope.analyzers.plan.result import FLOOR_ERROR
 from stallscope.profiler.devices import load_device
+from stallscope.profiler.model_parts import Latent
 from stallscope.profiler.models import load_model
 from stallscope.profiler.spec import DeviceSpec, ModelSpec
 
@@ -212,3 +213,59 @@ def test_clients_beyond_the_memory_only_wait_and_take_no_time_to_plan() -> None:
     assert many.throughput_tokens_per_s == few.throughput_tokens_per_s
     requests_per_s = few.throughput_tokens_per_s.value / 8
     assert many.ttft_s.value - few.ttft_s.value == pytest.approx(1000 / requests_per_s)
+
+
+def test_a_draft_takes_its_weights_and_its_cache() -> None:
+    """llama-7b drafting for llama-13b on 80 GiB, 512 in and 256 out: 48 blocks of 16 tokens.
+
+    A token takes 800 KiB in the one and 512 KiB in the other; the draft 13,476,831,232 bytes.
+    """
+    a100 = load_device("a100-sxm4-80gb")
+    alone = PlanOptions(LLAMA_13B, a100, dtype="fp16", concurrency=4)
+    drafted = replace(alone, drafted=4, draft=LLAMA_7B)
+    without, found = plan(alone).memory, plan(drafted).memory
+    assert found.weights_bytes == without.weights_bytes
+    assert found.draft_weights_bytes == 2 * 6_738_415_616
+    assert found.kv_bytes == 4 * 48 * 16 * (800 + 512) * 1024
+    assert found.usable_bytes is not None
+    assert without.free_bytes is not None
+    assert found.free_bytes is not None
+    more = found.draft_weights_bytes + 4 * 48 * 16 * 512 * 1024
+    assert without.free_bytes - found.free_bytes == more
+    logits = 4 * 32_000
+    rows = found.activation_bytes - 4 * logits
+    room = found.usable_bytes - found.weights_bytes - found.draft_weights_bytes - rows
+    assert found.max_concurrency == room // (48 * 16 * 1312 * 1024 + logits)
+    assert plan(replace(alone, draft=LLAMA_7B)).memory == without  # nothing is drafted
+
+
+@pytest.mark.parametrize(
+    ("heads", "ranks", "bytes_of_all"),
+    [
+        (8, 4, 2 * 32 * 8 * 128 * 2),  # two heads on each
+        (8, 16, 2 * 32 * 16 * 128 * 2),  # one on each, every one there twice
+    ],
+)
+def test_the_growth_table_is_of_what_all_devices_hold(
+    heads: int, ranks: int, bytes_of_all: int
+) -> None:
+    model = replace(load_model("llama-3-8b"), num_kv_heads=heads)
+    (row,) = plan(PlanOptions(model, dtype="fp16", num_devices=ranks, kv_lengths=(1,))).kv_table
+    assert row.bytes == bytes_of_all
+
+
+def test_a_latent_lies_whole_on_each_of_eight_devices() -> None:
+    """61 layers of (512 + 64) elements in bf16 are 70,272 bytes a token: eight times over eight."""
+    model = replace(
+        load_model("llama-3-8b"),
+        num_layers=61,
+        num_heads=128,
+        latent=Latent(512, 64, 128, 128, 1536),
+    )
+    one, eight = (
+        plan(PlanOptions(model, dtype="bf16", num_devices=n, kv_lengths=(1000,))).kv_table[0]
+        for n in (1, 8)
+    )
+    assert one.bytes == 1000 * 70_272
+    assert eight.bytes == 8 * 1000 * 70_272
+    assert "8 copies, over all 8 devices" in eight.source

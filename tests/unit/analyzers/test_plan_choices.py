@@ -7,10 +7,16 @@ from itertools import product
 
 import pytest
 
+from stallscope.analyzers.cost.calibration import build_cost_model
+from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.plan.choices import compare_choices
-from stallscope.analyzers.plan.options import PlanOptions
+from stallscope.analyzers.plan.options import PlanOptions, subject_of
 from stallscope.analyzers.plan.planner import plan
+from stallscope.analyzers.plan.predictions import closed_loop
 from stallscope.analyzers.plan.result import Choice
+from stallscope.analyzers.schedule import SchedulerConfig
+from stallscope.analyzers.whatif.simulate import Load, Overhead, simulate
+from stallscope.profiler.capture import Capture
 from stallscope.profiler.devices import load_device
 from stallscope.profiler.models import load_model
 
@@ -72,7 +78,8 @@ def test_at_eight_all_fit_and_a_larger_batch_gives_nothing(
 def test_at_sixteen_a_larger_batch_gives_its_part(
     sixteen: dict[tuple[str, str], Choice],
 ) -> None:
-    assert [choice.running for choice in sixteen.values()] == [11, 16, 16, 16, 16, 16]
+    # Room for 11 whole requests lets more run while they are short.
+    assert [choice.running for choice in sixteen.values()] == [13, 16, 16, 16, 16, 16]
     first = sixteen["fp16", "fp16"]
     for choice in list(sixteen.values())[1:]:
         gain = choice.gain
@@ -116,7 +123,7 @@ def test_a_sweep_shows_where_memory_and_bandwidth_end() -> None:
     assert swept is not None
     assert [(row.concurrency, row.running) for row in swept.rows] == [
         *((1, 1), (2, 2), (4, 4), (8, 8)),
-        (16, 11),
+        (16, 13),
     ]
     assert swept.kv_full_from == 12
     # Every request reads its own half GB of cache: memory binds at any batch.
@@ -163,3 +170,65 @@ def test_what_is_expected_lies_beyond_the_floor() -> None:
     alone = plan(dataclasses.replace(A10G, dtype="fp16", device=measured)).tpot_s
     assert alone is not None
     assert (alone.expected, alone.expected_error) == (None, None)
+
+
+def test_one_schedule_gives_headline_choices_and_sweep(
+    sixteen: dict[tuple[str, str], Choice],
+) -> None:
+    """At 16, where five wait: the same tokens per second and time per token in all three."""
+    whole = plan(
+        dataclasses.replace(A10G, dtype="fp16", kv_dtype="fp16", concurrency=16, sweep=True)
+    )
+    assert whole.sweep is not None
+    assert whole.throughput_tokens_per_s is not None
+    assert whole.tpot_s is not None
+    row = next(row for row in whole.sweep.rows if row.concurrency == 16)
+    choice = sixteen["fp16", "fp16"]
+    rate, tpot = whole.throughput_tokens_per_s.expected, whole.tpot_s.expected
+    assert row.throughput_tokens_per_s == choice.throughput_tokens_per_s == rate
+    assert row.tpot_s == choice.tpot_s == tpot
+    assert row.running == choice.running
+
+
+def test_a_sweep_goes_on_until_memory_ends() -> None:
+    """tiny-26m in fp32 on 80 GB: thousands of requests of 12,288 bytes a token fit."""
+    small = PlanOptions(
+        load_model("tiny-26m"), load_device("h100-sxm"), dtype="fp32", output_tokens=8, sweep=True
+    )
+    swept = plan(small).sweep
+    assert swept is not None
+    assert swept.kv_full_from is not None
+    assert swept.kv_full_from > 2048
+    assert swept.rows[-1].concurrency >= swept.kv_full_from
+    assert swept.rows[-2].concurrency < swept.kv_full_from
+
+
+def test_the_worst_is_never_better_than_what_is_expected_and_its_error() -> None:
+    """tiny-26m on an H100: launches and the host take far more than the roofline's 3.3 times."""
+    whole = plan(PlanOptions(load_model("tiny-26m"), load_device("h100-sxm"), dtype="fp16"))
+    for time in (whole.ttft_s, whole.tpot_s):
+        assert time is not None
+        assert time.worst == pytest.approx((time.expected or 0) / (1 - 0.30))
+        assert time.worst == pytest.approx(time.value / (1 - time.error))
+    rate = whole.throughput_tokens_per_s
+    assert rate is not None
+    assert rate.worst == pytest.approx((rate.expected or 0) * (1 - 0.30))
+    assert rate.worst == pytest.approx(rate.value * (1 - rate.error))
+
+
+def test_many_clients_are_simulated_as_groups_that_lose_nothing() -> None:
+    """256 clients in pairs against each by itself: within two in a hundred."""
+    options = dataclasses.replace(A10G, model=load_model("tiny-26m"), output_tokens=64)
+    options = dataclasses.replace(options, dtype="fp16", concurrency=256)
+    cost = build_cost_model(Capture(subject=subject_of(options)))
+    assert isinstance(cost, CostModel)
+    grouped = closed_loop(options, cost, Overhead(1e-3, 1e-6), slots=200, clients=256)
+    assert grouped.times == 2
+    blocks = 200 * -(-(512 + 64) // 16)
+    config = SchedulerConfig(256, 2048, blocks)
+    load = Load(((0.0, 512, 64),) * (4 * 256), 256)
+    alone = simulate(load, config, cost, Overhead(1e-3, 1e-6))
+    assert grouped.output_tokens == alone.output_tokens == 4 * 256 * 64
+    assert grouped.output_tokens_per_s == pytest.approx(alone.output_tokens_per_s, rel=0.02)
+    assert grouped.mean_running == pytest.approx(alone.mean_running, rel=0.02)
+    assert grouped.queued_share == pytest.approx(alone.queued_share, rel=0.05)

@@ -80,6 +80,7 @@ def test_plan_is_written_by_suffix(
         ("--model llama-7b --kv-dtype mxfp4", 2, "--kv-dtype: 'mxfp4' is not one of"),
         ("--model llama-7b --acceptance 1.5", 2, "--acceptance"),
         ("--model llama-7b --speculate 0", 2, "--speculate"),
+        ("--model llama-7b --acceptance 0.9", 2, "add --speculate N"),
         ("--model llama-7b --cpu-offload much", 2, "--cpu-offload"),
         ("--model llama-7b --gpu gb10 --cpu-offload 4GiB", 2, "the link of gb10 to its host"),
         ("--model llama-7b -o plan.html", 2, "HTML reports are not built yet"),
@@ -113,4 +114,26 @@ def test_a_drafts_memory_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     plan = ["plan", "--model", "llama-13b", "--gpu", "a100-sxm4-80gb", "--dtype", "fp16"]
     assert call([*plan, "--speculate", "4", "--draft", "llama-7b"]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "The draft model's own weights (12.6 GiB over all devices)" in said
+    # 6,738,415,616 parameters of two bytes.
+    assert "weights of the draft model 12.6 GiB 13,476,831,232" in said
+
+
+def test_devices_without_a_known_link_say_so_and_how_to_tell(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Half the work each and nothing to say to each other would be twice as fast for nothing."""
+    mine = {"name": "mine", "peak_flops": {"fp16": 1e14}, "memory_bytes_per_s": 1e12}
+    file = tmp_path / "mine.json"
+    file.write_text(json.dumps({**mine, "memory_bytes": 40 << 30}))
+    plan = ["plan", "--model", "llama-7b", "--dtype", "fp16", "--gpu-file", str(file)]
+    assert call([*plan, "--gpus", "2", "--format", "json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    (missing,) = report["not_observable"]
+    assert "communication between the devices" in missing["what"]
+    assert "link_bytes_per_s" in missing["how"]
+    assert any("communication" in note for note in report["notes"])
+    assert call([*plan, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["not_observable"] == []
+    file.write_text(json.dumps({**mine, "memory_bytes": 40 << 30, "link_bytes_per_s": 1e10}))
+    assert call([*plan, "--gpus", "2", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["not_observable"] == []
