@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from stallscope.analyzers.result import Window
 from stallscope.analyzers.step.limit import Decision
 
-_GUESS = 0.35  # where evidence is worthless, a class named from three or four is about this sure
+GUESS = 0.35  # where evidence is worthless, a class named from three or four is about this sure
 
 
 def stability(windows: Sequence[Window], bottleneck: str) -> float:
@@ -40,4 +40,4 @@ def confidence(decision: Decision, windows: Sequence[Window]) -> float:
         * (0.5 + 0.5 * stability(windows, decision.bottleneck))
         * (1.0 - unexplained / 2)
     )
-    return round(min(decision.cap, _GUESS + (1.0 - _GUESS) * weight), 2)
+    return round(min(decision.cap, GUESS + (1.0 - GUESS) * weight), 2)

@@ -12,7 +12,9 @@ from stallscope.analyzers.benchmark.measures import benchmark_measures
 from stallscope.analyzers.benchmark.step import all_steps, step_notes
 from stallscope.analyzers.benchmark.sweep import build_sweep, sweep_note
 from stallscope.analyzers.cost.operator_table import operator_table
+from stallscope.analyzers.decision_measures import decision_measures
 from stallscope.analyzers.document import document_verdict
+from stallscope.analyzers.explain.build import explain
 from stallscope.analyzers.gaps import unobserved
 from stallscope.analyzers.isolated import without_load
 from stallscope.analyzers.judge import Judgement
@@ -46,7 +48,7 @@ from stallscope.analyzers.series import build_series
 from stallscope.analyzers.step.budget import phase_budgets
 from stallscope.analyzers.step_gaps import gap_notes
 from stallscope.analyzers.thresholds import Thresholds
-from stallscope.analyzers.verdict import GOALS, build_verdict, judge_run
+from stallscope.analyzers.verdict import GOALS, build_verdict, headline_of, judge_run
 from stallscope.analyzers.whatif.replay import build_replay
 from stallscope.analyzers.whatif.sampled_gain import growth_measures, sampled_gain, untold_gain
 from stallscope.analyzers.windows import judge_windows
@@ -102,7 +104,8 @@ def diagnose(
     judgement = judge_run(run)
     windows = _windows(run)
     rules = _rules(run, judgement.demand)
-    measures = _with_rule_measures(_measures(run, judgement), rules)
+    compared = decision_measures(run, judgement)
+    measures = _with_rule_measures((*_measures(run, judgement), *compared), rules)
     replay = None
     if not is_benchmark_only(capture):  # a client's requests tell no admission
         rate = run.throughput.output_tokens_per_s
@@ -153,6 +156,16 @@ def diagnose(
             *padding_note(run.costs, run.cost),
         ),
         series=build_series(run.costs, run.cost),
+        explain=explain(
+            run,
+            judgement,
+            headline_of(run, judgement, goal),
+            verdict,
+            rules=rules,
+            measures=measures,
+            windows=windows,
+            goal=goal,
+        ),
         sweep=build_sweep(capture, lambda i: _class_of_trial(capture, i, t)),
     )
 

@@ -40,7 +40,11 @@ from stallscope.profiler.capture import Capture
 
 _WORTH_SAYING = 0.01
 _NEARLY_FULL = 0.80  # of a KV pool: below it there is room for every usual request
-_MOST = 0.5  # of the waiting time a limit must explain; of the run, a queue must stand
+MOST = 0.5  # of the waiting time a limit must explain; of the run, a queue must stand
+
+
+# The steps of the procedure that may decide, in order; docs/verdict.md tells them.
+BRANCHES = ("check", "sender", "client", "front", "load", "queue", "standstill", "step", "samples")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,7 @@ class Judgement:
     """What binds in a span.
 
     `decision` rates it; `admission` is set when something queued, `preemption` when its cost
-    decided.
+    decided. `branch` names the step of the procedure that decided before that, one of BRANCHES.
     """
 
     load: str
@@ -57,6 +61,7 @@ class Judgement:
     admission: Admission | None
     budgets: tuple[PhaseBudget, ...]
     preemption: Preemption | None = None
+    branch: str = "step"
 
     @property
     def bottleneck(self) -> str:
@@ -77,7 +82,7 @@ def offered_concurrency(capture: Capture) -> float | None:
     return float(offered) if trial is None else offered_in(trial, offered)
 
 
-def _by_class(admission: Admission) -> list[tuple[str, float]]:
+def by_class(admission: Admission) -> list[tuple[str, float]]:
     """Sum the shares by class, largest first; "unknown" stays apart."""
     totals: dict[str, float] = {}
     for limit, share in admission.ranked():
@@ -95,11 +100,11 @@ def admission_decision(admission: Admission | None, *, is_roomy: bool = False) -
     if admission is None:
         reason = "requests queue, but nothing recorded tells at which limit"
         return Decision("undetermined", 0.0, 0.0, None, 0.0, QUALITY["estimated"], reason, both)
-    ranked = _by_class(admission)
+    ranked = by_class(admission)
     bottleneck, share = ranked[0]
     after, next_share = ranked[1] if len(ranked) > 1 else (None, 0.0)
     quality = QUALITY[admission.provenance]
-    if bottleneck == "unknown" or share < _MOST:
+    if bottleneck == "unknown" or share < MOST:
         reason = "requests queue under no limit that was seen at its cap for most of the time"
         known = [name for name, _ in ranked if name != "unknown"]
         between = tuple(dict.fromkeys([*known, *both]))[:2]
@@ -108,7 +113,7 @@ def admission_decision(admission: Admission | None, *, is_roomy: bool = False) -
     limit = next(name for name, _ in admission.ranked() if LIMIT_CLASS.get(name) == bottleneck)
     reason = f"{LIMIT_HELD[limit]} {percent(share)} of the time in which requests waited"
     # A queue that stood only now and then says less about the whole.
-    quality *= min(1.0, admission.share_waiting / _MOST)
+    quality *= min(1.0, admission.share_waiting / MOST)
     return Decision(bottleneck, share, next_share, next_class, 0.0, quality, reason, limit=limit)
 
 
@@ -184,37 +189,40 @@ def judge(
     budgets = phase_budgets(costs, cost) or sampled_budgets(capture, cost, span)
     late = late_sender(capture)
     if late is not None:
-        return Judgement(load, late, demand, None, budgets)
+        return Judgement(load, late, demand, None, budgets, branch="sender")
     offered = offered_concurrency(capture)
     if is_client_limited(demand, offered, t):
-        return Judgement(load, _client(demand, offered or 0.0), demand, None, budgets)
+        by_client = _client(demand, offered or 0.0)
+        return Judgement(load, by_client, demand, None, budgets, branch="client")
     outside = decide_in_front(capture, demand, span, t)
     if outside is not None:
-        return Judgement(load, outside, demand, None, budgets)
+        return Judgement(load, outside, demand, None, budgets, branch="front")
     if load in ("idle", "underloaded"):
-        return Judgement(load, _none(demand, t), demand, None, budgets)
+        return Judgement(load, _none(demand, t), demand, None, budgets, branch="load")
     admission = _admission(capture, cost, span) if load == "overloaded" else None
     if load == "overloaded" and not _saw_no_queue(capture, span):
         is_blind = admission is None and is_benchmark_only(capture)
         unseen = unseen_limit(capture) if is_blind else None
         decision = unseen or admission_decision(admission, is_roomy=is_roomy(capture, span))
+        branch = "queue"
     elif load == "overloaded" and (demand.idle_share or 0.0) >= t.underloaded_share:
-        decision = _none(demand, t)
-    elif (stood := standstill_share(capture.engine_samples, span)) >= _MOST:
-        decision = _standstill(stood, demand)
+        decision, branch = _none(demand, t), "load"
+    elif (stood := standstill_share(capture.engine_samples, span)) >= MOST:
+        decision, branch = _standstill(stood, demand), "standstill"
     else:
-        budget = overall(budgets)
+        budget, branch = overall(budgets), "step"
         decision = step_decision(capture, budget, missing, t)
         if budget is not None and budget.budget:  # else the counters decided already
             decision = with_counters(decision, capture, t)
             decision = with_prompts(decision, capture, cost, t)
         if decision.bottleneck == "undetermined" and not costs:
-            decision = _by_samples(capture, cost, span, t) or decision
+            sampled = _by_samples(capture, cost, span, t)
+            decision, branch = (decision, branch) if sampled is None else (sampled, "samples")
     lost = observe_preemption(capture, costs, cost, span)
     if lost is None or lost.cost < t.queue_wait_share or decision.limit == "kv":
-        return Judgement(load, decision, demand, admission, budgets)
+        return Judgement(load, decision, demand, admission, budgets, branch=branch)
     decision = preemption_decision(lost, decision, t)
-    return Judgement(load, decision, demand, admission, budgets, lost)
+    return Judgement(load, decision, demand, admission, budgets, lost, branch)
 
 
 def _standstill(share: float, demand: Demand) -> Decision:

@@ -52,6 +52,11 @@ MEASURES: dict[str, tuple[str, str]] = {
         "fraction",
         "of the requests' time, waiting only for the step that ran when they came",
     ),
+    "queue_wait_share_worst": ("fraction", "queue_wait_share of the fullest of several engines"),
+    "standstill_share": (
+        "fraction",
+        "of the time with requests, in stretches in which no counter moved",
+    ),
     "in_flight_offered": ("requests", "mean requests in flight that the clients offered"),
     "ttft_in_front": (
         "s",
@@ -85,6 +90,8 @@ MEASURES: dict[str, tuple[str, str]] = {
     "dram_throughput": ("fraction", "DRAM throughput over its peak"),
     "tensor_active": ("fraction", "tensor pipe activity"),
     "gpu_busy": ("fraction", "time in which the device worked at all"),
+    "sm_clock_share": ("fraction", "mean SM clock over the highest it can be"),
+    "memory_clock_share": ("fraction", "mean memory clock over the highest it can be"),
     "sm_throughput_prefill": ("fraction", "SM throughput within prefill stretches"),
     "sm_throughput_decode": ("fraction", "SM throughput within decode stretches"),
     "dram_throughput_prefill": ("fraction", "DRAM throughput within prefill stretches"),
@@ -111,6 +118,7 @@ MEASURES: dict[str, tuple[str, str]] = {
     "padding_share_prefill": ("fraction", "padding's share of the prefill steps' tokens"),
     "padding_share_decode": ("fraction", "padding's share of the decode steps' tokens"),
     "padding_time_share": ("fraction", "step time that padding takes by the cost model"),
+    "weights_read_share": ("fraction", "of the memory's bandwidth, reading the weights in decode"),
     "host_per_step": ("s", "mean step time outside the forward call"),
     "weight_bytes_per_step": ("bytes", "weights read in a step"),
     "ffn_parameter_share": ("fraction", "the MLP's share of all parameters"),

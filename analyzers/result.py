@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from stallscope.analyzers.explain.result import ExplainStep
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.profiler.evidence import BoundSide, Measure, NotObservable, Provenance
 from stallscope.profiler.spec import Subject
@@ -390,3 +391,4 @@ class Diagnosis:
     replicas: tuple[Replica, ...] = ()  # the most held first
     fleet: Fleet | None = None
     series: Series = field(default_factory=Series)
+    explain: tuple[ExplainStep, ...] = ()  # how the verdict was reached, in order

@@ -36,12 +36,19 @@ def judge_run(run: Run) -> Judgement:
         t=run.thresholds,
     )
     if run.checked.decision is not None:
-        return _alone(judgement, run.checked.decision)
+        return _alone(judgement, run.checked.decision, branch="check")
     return judgement
 
 
-def _alone(judgement: Judgement, decision: Decision) -> Judgement:
-    return dataclasses.replace(judgement, decision=decision, admission=None, preemption=None)
+def _alone(judgement: Judgement, decision: Decision, *, branch: str = "step") -> Judgement:
+    return dataclasses.replace(
+        judgement, decision=decision, admission=None, preemption=None, branch=branch
+    )
+
+
+def headline_of(run: Run, judgement: Judgement, goal: str | None) -> Decision:
+    """Return the decision behind the headline for a goal."""
+    return judgement.decision if goal is None else _by_goal(run, judgement)[goal]
 
 
 def build_verdict(

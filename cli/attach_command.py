@@ -17,6 +17,7 @@ from stallscope.named_specs import model_or_why, named_device, noting
 from stallscope.options import (
     MODEL_HELP,
     Dtype,
+    ExplainOption,
     FailOnOption,
     ForceOption,
     FormatOption,
@@ -99,6 +100,7 @@ def attach(
     fail_on: FailOnOption = None,
     thresholds: ThresholdsOption = None,
     goal: GoalOption = None,
+    explain: ExplainOption = False,
 ) -> None:
     """Watch a live server through its metrics and say what limits it.
 
@@ -107,7 +109,7 @@ def attach(
     exit code is this command's. With --prometheus nothing is watched: what a Prometheus server has
     scraped of each replica is judged, and the replicas are ranked.
     """
-    destination = check_output(output, format=format, force=force, fail_on=fail_on)
+    destination = check_output(output, format=format, force=force, fail_on=fail_on, explain=explain)
     limits = read_thresholds(thresholds)
     spec, left_out = model_or_why(model)
     stated = {

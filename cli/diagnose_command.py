@@ -18,6 +18,7 @@ from stallscope.offsets import offsets_of
 from stallscope.options import (
     MODEL_HELP,
     Dtype,
+    ExplainOption,
     FailOnOption,
     ForceOption,
     FormatOption,
@@ -69,12 +70,13 @@ def diagnose(
     fail_on: FailOnOption = None,
     thresholds: ThresholdsOption = None,
     goal: GoalOption = None,
+    explain: ExplainOption = False,
 ) -> None:
     """Judge a recorded run. Options state facts that the file lacks, or replace what it says."""
     if "-" in files and len(files) > 1:
         raise UsageError("- stands alone; name every file of several")
     offsets = offsets_of(offset or (), files)
-    destination = check_output(output, format=format, force=force, fail_on=fail_on)
+    destination = check_output(output, format=format, force=force, fail_on=fail_on, explain=explain)
     limits = read_thresholds(thresholds)
     spec, left_out = model_or_why(model)
     facts = {

@@ -13,6 +13,7 @@ from stallscope.named_specs import named_device, named_model
 from stallscope.options import (
     MODEL_HELP,
     Dtype,
+    ExplainOption,
     FailOnOption,
     ForceOption,
     FormatOption,
@@ -81,12 +82,13 @@ def nsys(
     fail_on: FailOnOption = None,
     thresholds: ThresholdsOption = None,
     goal: GoalOption = None,
+    explain: ExplainOption = False,
 ) -> None:
     """Run any command under Nsight Systems and say what limits it.
 
     The command's output passes through, and its exit code is this command's.
     """
-    destination = check_output(output, format=format, force=force, fail_on=fail_on)
+    destination = check_output(output, format=format, force=force, fail_on=fail_on, explain=explain)
     limits = read_thresholds(thresholds)
     facts = {
         "model": named_model(model),

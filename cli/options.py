@@ -37,6 +37,9 @@ ThresholdsOption = Annotated[
     Path | None,
     typer.Option("--thresholds", metavar="FILE", help="TOML file that moves the rules' lines."),
 ]
+ExplainOption = Annotated[
+    bool, typer.Option("--explain", help="Derive the verdict step by step, to check by hand.")
+]
 GoalOption = Annotated[
     Literal["ttft", "tpot", "throughput"] | None,
     typer.Option("--goal", help="What you want better; it picks the headline."),

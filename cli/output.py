@@ -31,10 +31,16 @@ class Output:
     format: str
     force: bool
     fail_on: frozenset[str]
+    explain: bool = False
 
 
 def check_output(
-    path: Path | None, *, format: str | None, force: bool, fail_on: str | None = None
+    path: Path | None,
+    *,
+    format: str | None,
+    force: bool,
+    fail_on: str | None = None,
+    explain: bool = False,
 ) -> Output:
     """Refuse what cannot be written later, while refusing is still cheap."""
     from stallscope.reports.formats import format_for
@@ -43,7 +49,7 @@ def check_output(
     name = format_for(target, format)
     if target is not None:
         check_target(target, force=force, option="-o")
-    return Output(target, name, force, parse_classes(fail_on))
+    return Output(target, name, force, parse_classes(fail_on), explain)
 
 
 def parse_classes(text: str | None) -> frozenset[str]:
@@ -58,12 +64,21 @@ def parse_classes(text: str | None) -> frozenset[str]:
 
 def deliver(diagnosis: Diagnosis, output: Output) -> None:
     """Print or write the report, then exit with 4 if --fail-on asks for it."""
+    if not output.explain:
+        diagnosis = without_derivation(diagnosis)
     images: dict[str, str] = {}
     if output.path is not None and output.format == "markdown":
         images = plotted(diagnosis, output.path, force=output.force)
     put(rendered(diagnosis, output, images=images), output, diagnosis.verdict.sentence)
     if diagnosis.verdict.bottleneck in output.fail_on:
         raise typer.Exit(FAILED_ON)
+
+
+def without_derivation(diagnosis: Diagnosis) -> Diagnosis:
+    """Leave out how the verdict was reached: it is long, and only for who asks."""
+    from dataclasses import replace as with_fields
+
+    return with_fields(diagnosis, explain=())
 
 
 def put(text: str, output: Output, sentence: str) -> None:

@@ -13,6 +13,7 @@ from stallscope.files import check_target
 from stallscope.judge import judge
 from stallscope.options import (
     MODEL_HELP,
+    ExplainOption,
     FailOnOption,
     ForceOption,
     FormatOption,
@@ -105,9 +106,10 @@ def run(
     fail_on: FailOnOption = None,
     thresholds: ThresholdsOption = None,
     goal: GoalOption = None,
+    explain: ExplainOption = False,
 ) -> None:
     """Run a model under instrumentation and say what limits it."""
-    destination = check_output(output, format=format, force=force, fail_on=fail_on)
+    destination = check_output(output, format=format, force=force, fail_on=fail_on, explain=explain)
     limits = read_thresholds(thresholds)
     from stallscope.runner.options import RunOptions
 

@@ -83,6 +83,13 @@ def quantity(value: float, unit: str) -> str:
     return f"{number(value)} {unit}".rstrip()
 
 
+def exact(value: float, unit: str) -> str:
+    """Return a value to be reckoned with: four significant digits, fractions as they are."""
+    if not math.isfinite(value):
+        return UNKNOWN
+    return f"{value:.4g} {unit}".removesuffix(" fraction").rstrip()
+
+
 def provenance(kind: str, side: BoundSide | None = None) -> str:
     """Return the mark beside a number: where it comes from, and which way a bound reads."""
     return f"{_ONE_WAY[side]} ({kind})" if side else kind

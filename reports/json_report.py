@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
+from stallscope.analyzers.explain.result import ExplainStep, Term
 from stallscope.analyzers.result import (
     BudgetPart,
     Diagnosis,
@@ -62,7 +63,14 @@ def _report(diagnosis: Diagnosis) -> dict[str, object]:
         "windows": [_window(window) for window in diagnosis.windows],
         "sweep": _sweep(diagnosis.sweep) if diagnosis.sweep else None,
         "notes": diagnosis.notes,
+        **({"explain": _explain(diagnosis.explain)} if diagnosis.explain else {}),
     }
+
+
+def _explain(steps: Sequence[ExplainStep]) -> list[dict[str, object]]:
+    return [
+        {**asdict(step), "terms": [sided_fields(term) for term in step.terms]} for step in steps
+    ]
 
 
 def subject_fields(subject: Subject) -> dict[str, object]:
@@ -114,7 +122,7 @@ def _phase(phase: PhaseBudget) -> dict[str, object]:
     }
 
 
-def sided_fields(number: Measure | BudgetPart) -> dict[str, object]:
+def sided_fields(number: Measure | BudgetPart | Term) -> dict[str, object]:
     """Return a number's fields; only a bound has a side."""
     fields = asdict(number)
     side = fields.pop("side")

@@ -6,6 +6,7 @@ from stallscope.analyzers.result import Diagnosis
 from stallscope.reports import (
     advice_sections,
     evidence_sections,
+    explain_sections,
     fleet_sections,
     kernel_sections,
     kv_sections,
@@ -21,6 +22,7 @@ _ORDER = (
     sweep_sections.sweep,
     fleet_sections.replicas,
     verdict_sections.rules,
+    explain_sections.derivation,
     advice_sections.chain,
     advice_sections.remedies,
     advice_sections.wont_help,

@@ -37,6 +37,7 @@ ALLOWED = {
         "stallscope.reports",
         "stallscope.analyzers.result",
         "stallscope.analyzers.experiment.result",
+        "stallscope.analyzers.explain.result",
         "stallscope.analyzers.thresholds",
         "stallscope.analyzers.plan",
         "stallscope.analyzers.cost.speculation",

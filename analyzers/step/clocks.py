@@ -21,18 +21,31 @@ class ClockRatio:
     memory: float
 
 
-def clock_ratios(capture: Capture) -> ClockRatio | None:
-    """Return mean observed ÷ nominal clocks; None where no clock was sampled with its nominal."""
+def clock_shares(capture: Capture) -> dict[str, float]:
+    """Return mean observed ÷ nominal clock of "sm" and "memory", where both were sampled."""
     found: dict[str, float] = {}
+    if capture.subject.device is not None and capture.subject.device.is_cpu:
+        return found
     for name in ("sm", "memory"):
         # Some drivers answer 0 for a clock that they do not know.
         seen = [s.value for s in samples_of(capture, f"{name}_clock_hz") if s.value > 0]
         nominal = [s.value for s in samples_of(capture, f"{name}_clock_max_hz") if s.value > 0]
         if seen and nominal:
             found[name] = statistics.fmean(seen) / max(nominal)
-    if not found or (capture.subject.device is not None and capture.subject.device.is_cpu):
+    return found
+
+
+def clock_ratios(capture: Capture) -> ClockRatio | None:
+    """Return both clocks; None where no clock was sampled with its nominal."""
+    found = clock_shares(capture)
+    if not found:
         return None
     return ClockRatio(found.get("sm", 1.0), found.get("memory", 1.0))
+
+
+def is_slow(ratio: float, t: Thresholds) -> bool:
+    """Tell whether a clock's share of its nominal is below what boost comes and goes by."""
+    return ratio <= 1.0 - t.clock_deficit + 1e-9
 
 
 def explained(budget: PhaseBudget, ratio: ClockRatio, t: Thresholds) -> tuple[float, float]:
@@ -43,9 +56,8 @@ def explained(budget: PhaseBudget, ratio: ClockRatio, t: Thresholds) -> tuple[fl
     memory = part_share(budget, "weights", "kv")
     compute = part_share(budget, "compute")
     rest = part_share(budget, "host", "communication", "transfer")
-    slowest_normal = 1.0 - t.clock_deficit + 1e-9
-    by_memory = ratio.memory if ratio.memory <= slowest_normal else 1.0
-    by_sm = ratio.sm if ratio.sm <= slowest_normal else 1.0
+    by_memory = ratio.memory if is_slow(ratio.memory, t) else 1.0
+    by_sm = ratio.sm if is_slow(ratio.sm, t) else 1.0
     return memory + compute + rest, memory / by_memory + compute / by_sm + rest
 
 

@@ -9,10 +9,11 @@ import json
 import os
 import shlex
 import tempfile
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from stallscope.app import call
 
@@ -43,6 +44,7 @@ class Outcome:
     verdict: str | None
     confidence: float | None
     sentence: str
+    report: Mapping[str, Any] = field(default_factory=dict)
 
 
 def labels(groups: Iterable[str] = GROUPS) -> list[Label]:
@@ -69,7 +71,7 @@ def outcome(label: Label) -> Outcome:
     given = [str(FOLDER / o) if (FOLDER / o).is_file() else o for o in label.given]
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
-        arguments = ["diagnose", str(FOLDER / label.file), *given, "-o", str(report)]
+        arguments = ["diagnose", str(FOLDER / label.file), *given, "--explain", "-o", str(report)]
         with (
             contextlib.redirect_stderr(io.StringIO()) as err,
             contextlib.redirect_stdout(io.StringIO()),
@@ -77,10 +79,10 @@ def outcome(label: Label) -> Outcome:
             code = call(arguments)
         if not report.is_file():
             return Outcome(code, err.getvalue(), None, None, "")
-        verdict = json.loads(report.read_text())["verdict"]
-    return Outcome(
-        code, err.getvalue(), verdict["class"], verdict["confidence"], verdict["sentence"]
-    )
+        told = json.loads(report.read_text())
+    verdict = told["verdict"]
+    said = (verdict["class"], verdict["confidence"], verdict["sentence"])
+    return Outcome(code, err.getvalue(), *said, told)
 
 
 def expects_class(label: Label) -> bool:

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from derivation import faults
 from judged import (
     Label,
     agrees,
@@ -36,6 +37,12 @@ def test_file_loads_or_is_refused_in_one_line(label: Label, corpus: Path) -> Non
         version = re.search(rb"Report (\d+)@(\d+)@(\d+)", (corpus / label.file).read_bytes()[:60])
         assert version is not None
         assert ".".join(part.decode() for part in version.groups()) in seen.said
+
+
+@pytest.mark.parametrize("label", ROWS, ids=lambda label: label.file)
+def test_its_derivation_can_be_checked_by_hand(label: Label, corpus: Path) -> None:
+    report = outcome(label).report
+    assert not report or faults(report) == []
 
 
 def test_most_verdicts_agree(corpus: Path) -> None:

@@ -23,6 +23,7 @@ from capture_builders import (
     step,
     timed_linears,
 )
+from derivation import faults
 
 from stallscope.analyzers.classes import CLASSES, LOADS
 from stallscope.analyzers.diagnose import diagnose
@@ -179,6 +180,7 @@ def test_random_captures(seed: int) -> None:
     assert found.verdict.sentence.endswith(".")
     report = json.loads(render(found))
     assert report["verdict"]["class"] == found.verdict.bottleneck
+    assert faults(report) == []
     assert "# " in render_markdown(found, {})
 
 

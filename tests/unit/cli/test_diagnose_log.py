@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from derivation import faults
 
 from stallscope.app import call
 
@@ -51,6 +52,31 @@ def test_with_model_and_device_decode_is_bound_by_its_weights(tmp_path: Path) ->
     assert found["class"] == "bandwidth"
     assert "takes 66 % of memory bandwidth" in found["sentence"]
     assert verdict(tmp_path, DECODE)["verdict"]["class"] == "undetermined"
+
+
+def test_the_derivation_for_who_asks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "explain" not in verdict(tmp_path, QUEUE)
+    told = verdict(tmp_path, QUEUE, "--explain")
+    assert faults(told) == []
+    queue = next(step for step in told["explain"] if step["id"] == "queue")
+    assert (queue["answer"], queue["comparisons"][0]["term"]) == ("decides", "held_by_capacity")
+    capsys.readouterr()
+    assert call(["diagnose", str(tmp_path / "server.log"), "--explain"]) == 0
+    text = capsys.readouterr().out
+    assert "How the verdict was derived" in text
+    # 30 of 94 wait in each sample: 0.3191.
+    assert "held_share 0.3191 ≥ 0.2 (threshold queue_wait_share): holds by 0.1191" in text
+    assert call(["diagnose", str(tmp_path / "server.log")]) == 0
+    assert "was derived" not in capsys.readouterr().out
+
+
+def test_what_the_weights_take_is_derived(tmp_path: Path) -> None:
+    known = ("--model", "llama-3-8b", "--gpu", "a100-sxm4-80gb", "--dtype", "bf16")
+    told = verdict(tmp_path, DECODE, *known, "--explain")
+    assert faults(told) == []
+    step = next(step for step in told["explain"] if step["answer"] == "decides")
+    assert step["terms"][0]["name"] == "weights_read_share"
+    assert step["terms"][0]["value"] == pytest.approx(90 * 15.0e9 / 2.039e12, rel=0.01)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""How a verdict was reached, step by step, so that it can be checked by hand."""
