@@ -155,6 +155,7 @@ def diagnose(
             *mean_step_note(capture, run.cost, run.span),
             *padding_note(run.costs, run.cost),
         ),
+        warnings=_warnings(run),
         series=build_series(run.costs, run.cost),
         explain=explain(
             run,
@@ -168,6 +169,14 @@ def diagnose(
         ),
         sweep=build_sweep(capture, lambda i: _class_of_trial(capture, i, t)),
     )
+
+
+def _warnings(run: Run) -> tuple[str, ...]:
+    """Say what of the subject the run itself contradicts; no step budget rests on it."""
+    wrong = run.missing
+    if wrong is None or not wrong.is_contradiction:
+        return ()
+    return (f"{wrong.reason[:1].upper()}{wrong.reason[1:]}. {wrong.how.capitalize()}.",)
 
 
 def _class_of_trial(capture: Capture, index: int, t: Thresholds) -> str:

@@ -10,6 +10,7 @@ from stallscope.analyzers.benchmark.step import benchmark_costs
 from stallscope.analyzers.checks import Checked, check
 from stallscope.analyzers.cost.calibration import NoCostModel, build_cost_model
 from stallscope.analyzers.cost.roofline import CostModel
+from stallscope.analyzers.impossible import why_impossible
 from stallscope.analyzers.load.device_demand import is_telemetry_only, sampled_span
 from stallscope.analyzers.load.sampled_work import sampled_costs
 from stallscope.analyzers.load.span import Span, run_span
@@ -58,8 +59,13 @@ def _has_mean_step(capture: Capture, cost: CostModel) -> bool:
 
 
 def prepare(capture: Capture, thresholds: Thresholds) -> Run:
-    """Work out what every later step needs."""
-    model = build_cost_model(capture)
+    """Work out what every later step needs; without a cost model where it cannot be right."""
+    run = _prepared(capture, thresholds, build_cost_model(capture))
+    wrong = why_impossible(capture, run.costs, run.cost, run.span)
+    return run if wrong is None else _prepared(capture, thresholds, wrong)
+
+
+def _prepared(capture: Capture, thresholds: Thresholds, model: CostModel | NoCostModel) -> Run:
     cost = model if isinstance(model, CostModel) else None
     costs = with_trace(cost_steps(engine_steps(measured_steps(capture)), cost), capture)
     missing = model if isinstance(model, NoCostModel) else None

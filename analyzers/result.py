@@ -385,7 +385,8 @@ class Diagnosis:
     wont_help: tuple[WontHelp, ...]
     not_observable: tuple[NotObservable, ...]
     windows: tuple[Window, ...]
-    notes: tuple[str, ...]  # capture checks and warnings, each a plain sentence
+    notes: tuple[str, ...]  # capture checks, each a plain sentence
+    warnings: tuple[str, ...] = ()  # stated facts that the capture contradicts, and were not used
     kernels: tuple[KernelRow, ...] = ()  # of a trace
     sweep: Sweep | None = None  # of a benchmark at several loads
     replicas: tuple[Replica, ...] = ()  # the most held first

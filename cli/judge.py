@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from stallscope.profiler.capture import Capture
     from stallscope.profiler.spec import Subject
 
-NOT_RECORDED = {"num_devices": 1}  # what a subject says of a fact that nobody stated
-
 
 def judge(
     path: Path,
@@ -26,7 +24,7 @@ def judge(
 ) -> Diagnosis:
     """Read a capture and diagnose it.
 
-    `facts` are Subject fields that replace the recorded ones. Where the capture names no source,
+    `facts` are Subject fields that the user states. Where the capture names no source,
     it is the source itself, under `name` if its path means nothing to the user.
     """
     from dataclasses import replace
@@ -48,43 +46,26 @@ def judge_capture(
     goal: str | None,
     facts: dict[str, Any] | None = None,
 ) -> Diagnosis:
-    """Diagnose a capture. `facts` are Subject fields that replace the recorded ones."""
+    """Diagnose a capture. `facts` are Subject fields that the user states; what the capture itself
+    shows goes before them."""
     from dataclasses import replace
 
     from stallscope.analyzers.diagnose import diagnose
+    from stallscope.analyzers.stated.settle import settle
+    from stallscope.analyzers.stated.weights import with_own_dtype
 
-    recorded = capture.subject
-    subject, assumed = with_own_dtype(replace(recorded, **(facts or {})))
-    capture = replace(capture, subject=subject)
-    diagnosis = diagnose(capture, thresholds=thresholds, goal=goal, version=__version__)
-    notes = (*overruled(recorded, facts or {}), *assumed, *diagnosis.notes)
-    return replace(diagnosis, notes=notes)
-
-
-def with_own_dtype(subject: Subject) -> tuple[Subject, tuple[str, ...]]:
-    """Take weights to be as the checkpoint has them where nothing tells; return what to say of it.
-
-    Not for fp32: engines convert it, vLLM to fp16 (its --dtype auto).
-    """
-    from dataclasses import replace
-
-    own = subject.model.dtype if subject.model is not None else None
-    if subject.dtype is not None or own in (None, "fp32"):
-        return subject, ()
-    said = f"The weights are taken to be {own}, as the model's config says; --dtype corrects it."
-    return replace(subject, dtype=own), (said,)
-
-
-def overruled(recorded: Subject, facts: dict[str, Any]) -> tuple[str, ...]:
-    """Say which options contradict what the capture itself says."""
-    return tuple(
-        f"An option replaced the {field.replace('_', ' ')} that the capture recorded: "
-        f"{shown(getattr(recorded, field))} became {shown(value)}."
-        for field, value in facts.items()
-        if getattr(recorded, field) not in (None, value, NOT_RECORDED.get(field))
+    settled, warnings = settle(capture, facts or {})
+    subject, assumed = with_own_dtype(settled)
+    diagnosis = diagnose(
+        replace(settled, subject=subject), thresholds=thresholds, goal=goal, version=__version__
     )
+    notes = (*replaced(capture.subject, settled.subject), *assumed, *diagnosis.notes)
+    return replace(diagnosis, notes=notes, warnings=(*warnings, *diagnosis.warnings))
 
 
-def shown(value: object) -> str:
-    """Return a fact as people know it: models and devices by name."""
-    return str(getattr(value, "name", value))
+def replaced(recorded: Subject, settled: Subject) -> tuple[str, ...]:
+    """Say where the user's own description of the device stands for the one that was recorded."""
+    before, after = recorded.device, settled.device
+    if before is None or after is None or before.name == after.name:
+        return ()
+    return (f"--gpu-file describes {after.name}; the capture recorded {before.name}.",)

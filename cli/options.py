@@ -51,6 +51,6 @@ GpuFileOption = Annotated[
     Path | None,
     typer.Option("--gpu-file", metavar="FILE", help="A device that is not in the table, as JSON."),
 ]
-Dtype = Literal["fp32", "bf16", "fp16", "fp8", "int8", "int4", "mxfp4"]
+Dtype = Literal["fp32", "bf16", "fp16", "fp8", "int8", "int4", "mxfp4", "nvfp4"]
 KvDtype = Literal["fp32", "bf16", "fp16", "fp8", "int8", "int4"]
 MODEL_HELP = "A preset, a config.json, or a folder with one."

@@ -20,7 +20,17 @@ def stored(config: Fields) -> tuple[Quantization, str] | None:
         return Quantization(method, block=_block(given)), "fp8"
     if method == "mxfp4":
         return Quantization(method), "mxfp4"
+    if method.startswith("modelopt"):
+        return _modelopt(given)
+    if method == "fbgemm_fp8":
+        return Quantization(method), "fp8"
     return _compressed(given) if method == "compressed-tensors" else None
+
+
+def _modelopt(given: Fields) -> tuple[Quantization, str] | None:
+    """Read what NVIDIA's ModelOpt writes: its algorithm names the format."""
+    dtype = {"FP8": "fp8", "NVFP4": "nvfp4"}.get((given.text("quant_algo") or "").upper())
+    return None if dtype is None else (Quantization("modelopt"), dtype)
 
 
 def _grouped(given: Fields, method: str) -> tuple[Quantization, str] | None:
@@ -39,6 +49,8 @@ def _compressed(given: Fields) -> tuple[Quantization, str] | None:
         return None
     bits, kind = weights.size_or("num_bits", 8), weights.text("type")
     dtype = {("int", 4): "int4", ("int", 8): "int8", ("float", 8): "fp8"}.get((kind or "", bits))
+    if (kind, bits) == ("float", 4):  # NVFP4 shares a scale by 16 elements, MXFP4 by 32
+        dtype = {16: "nvfp4", 32: "mxfp4"}.get(_group_size(weights))
     if dtype is None:
         return None
     return Quantization("compressed-tensors", _group_size(weights)), dtype

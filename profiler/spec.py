@@ -17,6 +17,7 @@ DTYPE_BYTES: Mapping[str, float] = {
     "int8": 1.0,
     "int4": 0.5,
     "mxfp4": 0.5,
+    "nvfp4": 0.5,
 }
 
 

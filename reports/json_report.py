@@ -63,6 +63,7 @@ def _report(diagnosis: Diagnosis) -> dict[str, object]:
         "windows": [_window(window) for window in diagnosis.windows],
         "sweep": _sweep(diagnosis.sweep) if diagnosis.sweep else None,
         "notes": diagnosis.notes,
+        "warnings": diagnosis.warnings,
         **({"explain": _explain(diagnosis.explain)} if diagnosis.explain else {}),
     }
 

@@ -25,16 +25,18 @@ _OF_LOAD = ("in_flight", "waiting_mean", "idle_share", "queue_wait_share")
 def verdict(diagnosis: Diagnosis) -> Section:
     """The sentence, what stands behind it, what was observed, and the document's line."""
     facts = (*_answer(diagnosis), *_observed(diagnosis))
-    return Section(
-        "",
-        (Text(diagnosis.verdict.sentence, "strong"), Table(_FACTS, facts), *_document(diagnosis)),
-    )
+    return Section("", (*_headline(diagnosis), Table(_FACTS, facts), *_document(diagnosis)))
 
 
 def nothing(diagnosis: Diagnosis) -> Section:
     """The sentence and what was observed, of a capture that holds nothing to judge."""
     facts = tuple(_observed(diagnosis))
-    return Section("", (Text(diagnosis.verdict.sentence, "strong"), Table(_FACTS, facts)))
+    return Section("", (*_headline(diagnosis), Table(_FACTS, facts)))
+
+
+def _headline(diagnosis: Diagnosis) -> Iterator[Block]:
+    yield Text(diagnosis.verdict.sentence, "strong")
+    yield from (Text(f"Warning: {warning}") for warning in diagnosis.warnings)
 
 
 def rules(diagnosis: Diagnosis) -> Section:

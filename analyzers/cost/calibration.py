@@ -7,24 +7,30 @@ from dataclasses import dataclass
 
 from stallscope.analyzers.cost.roofline import CostModel, Machine
 from stallscope.analyzers.event_fields import whole_events
+from stallscope.analyzers.stated.weights import method_of
 from stallscope.profiler.capture import Capture, Event
 from stallscope.profiler.spec import Subject
 
-# Weight-only formats compute in 16 bit, and so does fp8 on a chip without fp8 units.
+# Weight-only formats compute in 16 bit, and so do fp8 and nvfp4 on a chip without such units.
 _COMPUTES_IN: Mapping[str, tuple[str, ...]] = {
     "int8": ("fp16", "bf16"),
     "int4": ("fp16", "bf16"),
     "mxfp4": ("bf16", "fp16"),
     "fp8": ("fp8", "fp16", "bf16"),
+    "nvfp4": ("fp4", "fp16", "bf16"),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class NoCostModel:
-    """Why there is no cost model, and the option that would give one."""
+    """Why there is no cost model, and the option that would give one.
+
+    `is_contradiction`: there could be one, but the run shows that it would be of something else.
+    """
 
     reason: str
     how: str
+    is_contradiction: bool = False
 
 
 def _probes(capture: Capture, name: str) -> list[Event]:
@@ -74,7 +80,11 @@ def build_cost_model(capture: Capture) -> CostModel | NoCostModel:
     if subject.device is None:
         return NoCostModel("the device is not known", "add --gpu NAME")
     if subject.dtype is None:
-        return NoCostModel("the weights' dtype is not known", "add --dtype")
+        method = method_of(capture)
+        reason = "the weights' dtype is not known"
+        if method is not None:
+            reason = f"the weights are quantized ({method}), in which format is not known"
+        return NoCostModel(reason, "add --dtype")
     peak = peak_flops(subject)
     if peak is None:
         reason = f"{subject.device.name} has no known peak for {subject.dtype}"

@@ -10,10 +10,11 @@ from stallscope.profiler.spec import DTYPE_BYTES, ModelSpec
 
 # Weight-only formats quantise the linears of the blocks; embedding, LM head and norms stay at
 # 16 bit (what AutoGPTQ, AutoAWQ and the fp8 checkpoints of vLLM's compressor all do).
-QUANTISED = frozenset({"fp8", "int8", "int4", "mxfp4"})
+QUANTISED = frozenset({"fp8", "int8", "int4", "mxfp4", "nvfp4"})
 _SCALE_BYTES = 2.0
 _INDEX_BYTES = 4.0  # GPTQ's g_idx: which group each input is of
 _MX_BLOCK = 32  # elements that share an 8-bit scale (OCP Microscaling Formats, v1.0)
+_NV_BLOCK = 16  # elements that share an fp8 scale; one fp32 scale a tensor besides (NVFP4)
 
 
 def plain_bytes(dtype: str) -> float:
@@ -36,6 +37,8 @@ def matrix_bytes(spec: ModelSpec, linear: Linear, dtype: str) -> float:
         return payload + outputs * _SCALE_BYTES
     if dtype == "mxfp4":
         return payload + math.ceil(inputs / _MX_BLOCK) * outputs
+    if dtype == "nvfp4":
+        return payload + math.ceil(inputs / _NV_BLOCK) * outputs + 4.0
     if dtype == "fp8" and stored.block:
         blocks = math.ceil(outputs / stored.block[0]) * math.ceil(inputs / stored.block[1])
         return payload + 4.0 * blocks

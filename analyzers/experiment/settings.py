@@ -133,6 +133,7 @@ FORMAT_BYTES: Mapping[str, float] = {
     "4bit": 0.5,
     "nf4": 0.5,
     "mxfp4": 0.5,
+    "nvfp4": 0.5,
     "gptq": 0.5,
     "awq": 0.5,
 }

@@ -34,7 +34,7 @@ _KV_CHECK = "KV bytes per token halve; check the answers' quality on your own pr
 _WEIGHTS = ("weight_bytes_per_step", "mbu_decode", "dram_throughput")
 _KV = ("kv_read_bytes_per_decode_step", "kv_bytes_per_token", "mbu_decode")
 
-_IN_4_BITS = ("int4", "mxfp4")
+_IN_4_BITS = ("int4", "mxfp4", "nvfp4")
 
 
 def _smaller_weights(

@@ -30,6 +30,7 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
 }
 _DTYPES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
 _QUANTISED = {"FP8": "fp8", "W8A16": "int8", "W4A16": "int4", "W4A16_AWQ": "int4", "INT8": "int8"}
+_QUANTISED |= {"NVFP4": "nvfp4", "MXFP4": "mxfp4"}
 
 
 def is_report(row: Row) -> bool:

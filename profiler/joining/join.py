@@ -17,7 +17,12 @@ from stallscope.profiler.joining.engines import Engines, joined_engines
 from stallscope.profiler.joining.parts import ORDER, Part
 from stallscope.profiler.joining.placing import Placement, place
 from stallscope.profiler.joining.shifted import shifted
-from stallscope.profiler.joining.subjects import contradictions, joined_subject
+from stallscope.profiler.joining.subjects import (
+    cap_teller,
+    contradictions,
+    infers_cap,
+    joined_subject,
+)
 from stallscope.profiler.joining.window import run_span, within_benchmark
 from stallscope.profiler.joining.work import work_of
 from stallscope.profiler.spec import Subject
@@ -98,7 +103,14 @@ def _on_clock(part: Part, placement: Placement) -> Part:
 def _events(
     parts: Sequence[Part], sentences: Sequence[str], engines: Engines, subject: Subject
 ) -> tuple[Event, ...]:
-    told = (e for p in parts if p.name not in engines.twins for e in p.capture.events)
+    teller = cap_teller(parts)
+    told = (
+        e
+        for p in parts
+        if p.name not in engines.twins
+        for e in p.capture.events
+        if p is teller or not infers_cap(e)
+    )
     found = [e for e in told if not is_answered(e, engines.names, subject)]
     found.sort(key=attrgetter("t_ns"))
     first_ns = found[0].t_ns if found else 0

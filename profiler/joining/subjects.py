@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
+from stallscope.profiler.capture import Event
 from stallscope.profiler.joining.devices import gpus
 from stallscope.profiler.joining.parts import Part
 from stallscope.profiler.spec import Subject
@@ -42,10 +43,20 @@ def joined_subject(parts: Sequence[Part]) -> Subject:
 
 def _stated_cap(part: Part) -> int | None:
     """Return the cap on running requests that a source states; one that was only seen is lower."""
-    facts = _facts(part)
-    if facts is None:
-        return part.capture.subject.max_num_seqs
-    return part.capture.subject.max_num_seqs if facts.get("max_num_seqs") else None
+    is_seen = any(infers_cap(event) for event in part.capture.events)
+    return None if is_seen else part.capture.subject.max_num_seqs
+
+
+def infers_cap(event: Event) -> bool:
+    """Tell whether an event says how a cap was seen that its source does not state."""
+    return event.data.get("infers") == "max_num_seqs"
+
+
+def cap_teller(parts: Sequence[Part]) -> Part | None:
+    """Return the part whose cap on running requests is taken: the first that states one, or any."""
+    stating = (p for p in parts if _stated_cap(p) is not None)
+    seeing = (p for p in parts if p.capture.subject.max_num_seqs is not None)
+    return next(stating, next(seeing, None))
 
 
 def _facts(part: Part) -> Mapping[str, Any] | None:

@@ -57,7 +57,9 @@ def capture_of_scrapes(
     cap, how_seen = cap_of(settings, samples, engine)
     events = [
         *notes(scrapes, is_timed=is_timed),
-        *_checks(*said, servers, how_seen, means_of_life(samples)),
+        *_checks(*said, servers),
+        *_checks(how_seen, infers="max_num_seqs"),
+        *_checks(means_of_life(samples)),
         *found_restarts,
         *_checks(left_out),
         *(standstill(samples) if is_timed else ()),
@@ -74,8 +76,10 @@ def capture_of_scrapes(
     return with_devices(capture, told, source)
 
 
-def _checks(*sentences: str | None) -> Iterator[Event]:
-    return (Event(0, "check", None, {"sentence": sentence}) for sentence in sentences if sentence)
+def _checks(*sentences: str | None, infers: str | None = None) -> Iterator[Event]:
+    """Yield sentences as checks; `infers` names the field of the subject that one is about."""
+    about = {} if infers is None else {"infers": infers}
+    return (Event(0, "check", None, {"sentence": s, **about}) for s in sentences if s)
 
 
 def _clock(scrapes: Sequence[Scrape]) -> dict[str, int] | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from stallscope.profiler.server_log.lines import Line
 from stallscope.profiler.server_log.sought import sought
+from stallscope.profiler.weight_format import is_quantized, weight_dtype
 
 _GIB = 1 << 30
 # Lines that list settings, in the order in which they are believed: the engine's own configuration
@@ -71,7 +72,6 @@ _DTYPES = {
     "float8_e4m3fn": "fp8",
     "int8": "int8",
 }
-_WEIGHT_DTYPES = {"fp8": "fp8", "int8": "int8"}  # of quantizations that say it by their name
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +88,10 @@ class Facts:
 
     @property
     def dtype(self) -> str | None:
-        """The weights' dtype: of quantized ones only where the method's name is one."""
-        quantization = self.names.get("quantization", "None")
-        if quantization != "None":
-            return _WEIGHT_DTYPES.get(quantization)
+        """The weights' dtype: of quantized ones that of the method, None where it is not known."""
+        quantization = self.names.get("quantization")
+        if quantization is not None:
+            return weight_dtype(quantization, self.names.get("model"))
         return _DTYPES.get(self.names.get("dtype", ""))
 
     @property
@@ -122,6 +122,8 @@ def read_facts(lines: Sequence[Line]) -> Facts:
         version = _VERSION.search(line.text)
         if version is not None and "version" not in names:
             names["version"] = next(g for g in version.groups() if g is not None)
+    if not is_quantized(names.get("quantization")):
+        names.pop("quantization", None)
     return Facts(numbers, names)
 
 

@@ -84,7 +84,8 @@ def read_server_log(path: str | PathLike[str]) -> Capture:
         *vllm.preemptions(lines),
         *sglang.preemptions(lines),
         *failures.failures(lines),
-        *_noted([*cap_notes, llama_cpp.sentence(timings)]),
+        *_noted(cap_notes, infers="max_num_seqs"),
+        *_noted([llama_cpp.sentence(timings)]),
     ]
     return Capture(
         subject=_subject(engine, facts, cap),
@@ -152,8 +153,10 @@ def _subject(engine: str, facts: Facts, cap: int | None) -> Subject:
     )
 
 
-def _noted(sentences: Sequence[str | None]) -> Iterator[Event]:
-    return (Event(0, "check", None, {"sentence": s}) for s in sentences if s)
+def _noted(sentences: Sequence[str | None], *, infers: str | None = None) -> Iterator[Event]:
+    """Yield sentences as checks; `infers` names the field of the subject that one is about."""
+    about = {} if infers is None else {"infers": infers}
+    return (Event(0, "check", None, {"sentence": s, **about}) for s in sentences if s)
 
 
 def _unstated(samples: Sequence[EngineSample]) -> Iterator[Event]:

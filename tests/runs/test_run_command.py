@@ -82,17 +82,19 @@ def test_fail_on_the_verdict_exits_with_four(ran: Path) -> None:
     assert stallscope("diagnose", "run.sqlite", "--fail-on", other, folder=ran).returncode == 0
 
 
-def test_facts_replace_what_was_recorded(ran: Path) -> None:
+def test_what_was_recorded_goes_before_facts(ran: Path) -> None:
     facts = ["--gpu", "T4", "--model", "llama-125m", "--gpus", "2", "--dtype", "fp16"]
     done = stallscope("diagnose", "run.sqlite", *facts, "--format", "json", folder=ran)
     report = json.loads(done.stdout)
     subject = report["subject"]
-    assert (subject["device"], subject["devices"]) == ("t4", 2)
-    replaced = [note for note in report["notes"] if note.startswith("An option replaced")]
-    assert [note.split("recorded: ")[1] for note in replaced][0] == "tiny-26m became llama-125m."
-    assert "fp32 became fp16." in replaced[-1]
-    assert len(replaced) == 3  # model, device, dtype; one device is what a capture says unasked
-    assert (subject["model"], subject["dtype"]) == ("llama-125m", "fp16")
+    assert (subject["model"], subject["dtype"]) == ("tiny-26m", "fp32")
+    assert subject["device"] != "t4"
+    assert subject["devices"] == 2  # one device is what a capture says unasked
+    assert [warning.split(" ")[0] for warning in report["warnings"]] == [
+        *("--model", "--gpu", "--dtype")
+    ]
+    said = "--model was not used: llama-125m was given, and the capture itself says tiny-26m."
+    assert report["warnings"][0] == said
 
 
 def test_a_full_disk_behind_stdout_is_one_line(ran: Path) -> None:

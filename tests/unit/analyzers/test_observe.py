@@ -173,10 +173,10 @@ def test_the_pool_is_said_to_be_preallocated() -> None:
 
 
 def test_more_bytes_than_the_memory_can_move_are_a_wrong_count() -> None:
-    """147,456 bytes a step in 0.2 ms of 294.9 MB/s: an MBU of 2.5."""
+    """147,456 bytes a step in 0.42 ms of 294.9 MB/s, which are 123,863 bytes: an MBU of 1.190."""
     capture = Capture(
         subject=ON_GPU,
-        steps=decodes(30, 0.2, device_ns=200_000),
+        steps=decodes(30, 0.42, device_ns=420_000),
         device_samples=samples("ncu_sm_throughput", 0.2),
     )
     run = prepare(capture, T)
@@ -184,7 +184,7 @@ def test_more_bytes_than_the_memory_can_move_are_a_wrong_count() -> None:
     rule = bandwidth_rule(found, T)
     assert rule.status == "not observable"
     assert rule.reason == (
-        "mbu ≥ 2.500 is more than the device can do: the count of bytes is wrong (check dtype, "
+        "mbu ≥ 1.190 is more than the device can do: the count of bytes is wrong (check dtype, "
         "model and device)"
     )
 

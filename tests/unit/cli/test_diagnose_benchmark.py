@@ -98,12 +98,14 @@ def test_stdin(tmp_path: Path) -> None:
     assert "4.4 of 14 clients had a request in flight" in report["verdict"]["sentence"]
 
 
-def test_an_option_replaces_the_files_concurrency(tmp_path: Path) -> None:
+def test_the_files_concurrency_goes_before_an_option(tmp_path: Path) -> None:
     path = tmp_path / "results.json"
     path.write_text(json.dumps(result(16, 400.0)))
     report = diagnosed(str(path), "--concurrency", "5")
-    assert report["verdict"]["class"] != "client"
-    assert any("16 became 5" in note for note in report["notes"])
+    assert report["verdict"]["class"] == "client"
+    assert report["warnings"] == [
+        "--concurrency was not used: 5 was given, and the capture itself says 16."
+    ]
 
 
 def test_what_is_cut_or_no_result_is_one_line(tmp_path: Path) -> None:

@@ -174,10 +174,20 @@ def test_a_namespace_of_version_0(tmp_path: Path) -> None:
 
 
 def test_quantized_weights_are_not_of_the_activations_dtype(tmp_path: Path) -> None:
-    text = START.replace("quantization=None", "quantization=awq")
-    assert read(tmp_path, text).subject.dtype is None
-    text = START.replace("quantization=None", "quantization=fp8")
-    assert read(tmp_path, text).subject.dtype == "fp8"
+    methods = {"awq": "int4", "fp8": "fp8", "modelopt_fp4": "nvfp4", "gguf": None}
+    for method, dtype in methods.items():
+        capture = read(tmp_path, START.replace("quantization=None", f"quantization={method}"))
+        assert (capture.subject.dtype, capture.meta["server_log"]["quantization"]) == (
+            dtype,
+            method,
+        )
+    assert "quantization" not in read(tmp_path, START).meta["server_log"]
+
+
+def test_the_models_name_tells_which_of_a_methods_formats(tmp_path: Path) -> None:
+    text = START.replace("quantization=None", "quantization=compressed-tensors")
+    for name, dtype in {"b-7B-NVFP4": "nvfp4", "b-7B-w4a16": "int4", "b-7B": None}.items():
+        assert read(tmp_path, text.replace("a/b-7B", f"a/{name}")).subject.dtype == dtype
 
 
 def test_kv_use_that_is_always_zero_while_requests_wait_is_not_believed(tmp_path: Path) -> None:
