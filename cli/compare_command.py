@@ -27,7 +27,7 @@ from stallscope.output import FAILED_ON, Output, check_output, put, text_width, 
 from stallscope.thresholds_file import read_thresholds
 
 if TYPE_CHECKING:
-    from stallscope.analyzers.experiment.result import Comparison, Run
+    from stallscope.analyzers.experiment.result import Comparison, Figure, Run
     from stallscope.analyzers.thresholds import Thresholds
 
 FILES_HELP = "What diagnose reads, one run a file; or one table of runs (CSV), one run a line."
@@ -68,6 +68,7 @@ def compare(
     spec, left_out = model_or_why(model)
     facts = {"model": spec, "device": named_device(gpu, gpu_file), "num_devices": gpus}
     known = {name: value for name, value in facts.items() if value is not None}
+    vary = None if vary is None else spelled(vary)
     runs = tuple(_runs(files, limits, known, left_out))
     if values is not None and vary is not None:
         runs = _with_values(runs, vary, values)
@@ -77,6 +78,13 @@ def compare(
 
     _check_metric(runs, metric)
     deliver(compare_runs(runs, vary=vary, metric=metric, version=__version__), destination)
+
+
+def spelled(setting: str) -> str:
+    """Spell a setting as tables of runs do."""
+    from stallscope.profiler.run_cells import setting_name
+
+    return setting_name(setting)
 
 
 def _runs(
@@ -102,7 +110,7 @@ def short_names(files: Sequence[Path]) -> tuple[str, ...]:
 
 def _written_down(path: Path) -> list[Run]:
     """Return the runs of a table, none where the file is no table."""
-    from stallscope.analyzers.experiment.result import Figure, Run
+    from stallscope.analyzers.experiment.result import Run
     from stallscope.profiler.run_table import has_run_table, read_run_table
     from stallscope.profiler.text_lines import decoded
 
@@ -115,12 +123,21 @@ def _written_down(path: Path) -> list[Run]:
             row.name,
             row.settings,
             {
-                name: Figure(value, "s" if is_time else _unit(name), "measured", str(path))
+                name: _figure(value, "s" if is_time else _unit(name), path, name in row.under)
                 for name, (value, is_time) in row.figures.items()
             },
+            readings=row.readings,
         )
         for row in read_run_table(path)
     ]
+
+
+def _figure(value: float, unit: str, path: Path, is_under: bool) -> Figure:
+    from stallscope.analyzers.experiment.result import Figure
+
+    if is_under:
+        return Figure(value, unit, "bound", f"{path}: it is under this")
+    return Figure(value, unit, "measured", str(path))
 
 
 def _unit(rate: str) -> str:

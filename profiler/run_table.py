@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import csv
-import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from stallscope.errors import InputError
 from stallscope.profiler.regular_file import check_readable
+from stallscope.profiler.run_cells import (
+    figure_of,
+    is_command,
+    is_reading,
+    measured,
+    number,
+    setting_name,
+    settings_of,
+)
 from stallscope.profiler.text_lines import decoded
 
 MOST_BYTES = 1 << 22
+DEFAULT = "default"  # the value of an option that other runs were given and this one was not
 _NAME = ("name", "run")
-# "tok/s", "pages/s", "output_tokens_per_s"; "tpot_ms", "step (ms)", "ttft_s".
-_RATE = re.compile(r"(?P<what>\w[\w ]*?)\s*(?:/\s*s|_per_s|_per_second)", re.IGNORECASE)
-_TIME = re.compile(
-    r"(?P<what>\w[\w ]*?)(?:_(?P<u>s|ms|us)|\s*\((?P<v>s|ms|us|µs)\))", re.IGNORECASE
-)
-_SCALE = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6}
-_TOKENS = {"tok": "output_tokens_per_s", "tokens": "output_tokens_per_s"}
+_RULE = re.compile(r":?-+:?")
 NEEDED = (
     "a table of runs has a header of settings and figures, a figure's column ending in _per_s, /s, "
     "_ms or _s: threads,tok/s"
@@ -30,19 +33,26 @@ NEEDED = (
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """One run as written down; figures are rates per second, or seconds (`is_time`)."""
+    """One run as written down; figures are rates per second, or seconds (`is_time`).
+
+    `under` names the figures of which only a bound was written; `readings` are what was seen while
+    it ran, and `options` come from a command line.
+    """
 
     name: str
     settings: dict[str, float | str]
     figures: dict[str, tuple[float, bool]]
+    under: frozenset[str] = frozenset()
+    readings: dict[str, float | str] = field(default_factory=dict)
+    options: dict[str, float | str] = field(default_factory=dict)
 
 
 def has_run_table(text: str) -> bool:
     """Tell whether a table of runs begins here: a header with a figure, and a line below it."""
-    rows = [row for row in csv.reader(text.splitlines()[:2], dialect=_dialect(text)) if row]
+    rows = [row for row in _cells(text, most=3) if row]
     if len(rows) < 2 or len(rows[0]) < 2 or len(rows[1]) != len(rows[0]):
         return False
-    return any(_figure(title) for title in rows[0])
+    return any(figure_of(title) for title in rows[0])
 
 
 def read_run_table(path: Path) -> list[RunRow]:
@@ -56,13 +66,29 @@ def read_run_table(path: Path) -> list[RunRow]:
     if not has_run_table(text):
         raise InputError(f"{path}: {NEEDED}")
     try:
-        rows = [row for row in csv.reader(text.splitlines(), dialect=_dialect(text)) if any(row)]
+        rows = [row for row in _cells(text) if any(row)]
     except csv.Error as error:
         raise InputError(f"{path}: {error}; {NEEDED}") from error
     titles = [title.strip() for title in rows[0]]
     if len(set(titles)) < len(titles):
         raise InputError(f"{path}: two columns have one name; {NEEDED}")
-    return [_row(path, number, titles, row) for number, row in enumerate(rows[1:], 2)]
+    return _with_options([_row(path, i, titles, row) for i, row in enumerate(rows[1:], 2)])
+
+
+def _cells(text: str, most: int | None = None) -> list[list[str]]:
+    """Split a Markdown table, or one with commas, semicolons or tabs."""
+    lines = text.splitlines()
+    if most is not None:
+        lines = [line for line in lines if line.strip()][:most]
+    if not text.lstrip().startswith("|"):
+        return list(csv.reader(lines, dialect=_dialect(text)))
+    rows = [_markdown(line) for line in lines if line.strip()]
+    return [row for row in rows if not all(_RULE.fullmatch(cell) for cell in row)]
+
+
+def _markdown(line: str) -> list[str]:
+    inside = line.strip().removeprefix("|").removesuffix("|")
+    return [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", inside)]
 
 
 def _dialect(text: str) -> type[csv.Dialect]:
@@ -72,46 +98,37 @@ def _dialect(text: str) -> type[csv.Dialect]:
     return Found
 
 
-def _row(path: Path, number: int, titles: Sequence[str], row: Sequence[str]) -> RunRow:
+def _row(path: Path, line: int, titles: Sequence[str], row: Sequence[str]) -> RunRow:
     if len(row) != len(titles):
-        raise InputError(f"{path}, line {number}: {len(row)} values under {len(titles)} columns")
-    name, settings, figures = f"line {number}", {}, {}
+        raise InputError(f"{path}, line {line}: {len(row)} values under {len(titles)} columns")
+    found, under = RunRow(f"line {line}", {}, {}), set()
     for title, cell in zip(titles, (cell.strip() for cell in row), strict=True):
-        found = _figure(title)
+        figure, value = figure_of(title), number(cell)
         if not cell:
             continue
-        if found is not None:
-            value = _number(cell)
+        if figure is not None and not is_reading(title):
+            value, is_under = measured(cell)
             if value is None or value <= 0:
                 raise InputError(
-                    f"{path}, line {number}: {title} is {cell!r}; leave it empty if not known"
+                    f"{path}, line {line}: {title} is {cell!r}; leave it empty if not known"
                 )
-            figures[found[0]] = (value * found[1], found[2])
+            found.figures[figure.name] = (value * figure.scale, figure.is_time)
+            under |= {figure.name} if is_under else set()
         elif title.lower() in _NAME:
-            name = cell
+            found = replace(found, name=cell)
+        elif is_command(title):
+            found.options.update(settings_of(cell))
+        elif is_reading(title):
+            found.readings[title.lower()] = cell if value is None else value
         else:
-            value = _number(cell)
-            settings[title.lower()] = cell if value is None else value
-    return RunRow(name, settings, figures)
+            found.settings[setting_name(title)] = cell if value is None else value
+    return replace(found, under=frozenset(under))
 
 
-def _figure(title: str) -> tuple[str, float, bool] | None:
-    """Return a figure's name, its scale to per second or seconds, and whether it is a time."""
-    plain = title.strip()
-    rate = _RATE.fullmatch(plain)
-    if rate is not None:
-        what = rate["what"].strip().lower().replace(" ", "_")
-        return _TOKENS.get(what, f"{what}_per_s"), 1.0, False
-    time = _TIME.fullmatch(plain)
-    if time is not None:
-        what = time["what"].strip().lower().replace(" ", "_")
-        return f"{what}_s", _SCALE[(time["u"] or time["v"]).lower()], True
-    return None
-
-
-def _number(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
+def _with_options(rows: list[RunRow]) -> list[RunRow]:
+    """Take options as settings; a run that was not given one of them had its default."""
+    names = {name for row in rows for name in row.options}
+    for row in rows:
+        for name in sorted(names):
+            row.settings.setdefault(name, row.options.get(name, DEFAULT))
+    return rows

@@ -61,6 +61,7 @@ def _run(run: Run) -> dict[str, object]:
         "name": run.name,
         "settings": run.settings,
         "figures": {name: asdict(figure) for name, figure in run.figures.items()},
+        "readings": run.readings,
         "class": run.bottleneck,
         "load": run.load,
         "sentence": run.sentence,

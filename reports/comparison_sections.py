@@ -43,7 +43,9 @@ def _side_by_side(compared: Comparison) -> Section:
     )
     first = compared.runs[0]
     rows = tuple(_row(run, first, settings, figures, has_verdicts) for run in compared.runs)
-    return Section("Side by side", (Table(columns, rows),))
+    seen = ", ".join(dict.fromkeys(name for run in compared.runs for name in run.readings))
+    told = f"Seen while they ran, and set by nobody, so they tell no runs apart: {seen}."
+    return Section("Side by side", (Table(columns, rows), Text(told if seen else "", "quiet")))
 
 
 def _settings(compared: Comparison) -> tuple[str, ...]:
@@ -81,6 +83,7 @@ def _figure(figure: Figure | None, first: Figure | None) -> Cell:
     if figure is None:
         return ""
     text = fmt.quantity(figure.value, figure.unit)
+    text = f"under {text}" if figure.provenance == "bound" else text
     if first is None or first is figure:
         return text
     return (text, f"{figure.value / first.value:.2f} ×")

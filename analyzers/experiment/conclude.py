@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from stallscope.analyzers.experiment.groups import spelled
 from stallscope.analyzers.experiment.response import NOISE, Law, Response, respond
 from stallscope.analyzers.experiment.result import Finding, Group
 from stallscope.analyzers.experiment.settings import FORMAT_BYTES, Setting
-from stallscope.analyzers.words import percent
+from stallscope.analyzers.words import both, percent
 
+DEFAULT = "default"  # how a table spells an option that was not given
 DIFFERS = 1.25  # two alternatives are that far apart, or closer
 _LIMITS = 0.40  # the share that decides, as in the verdict of a single run
 _LEAST_POINTS = 3  # from which on the law itself is tested
@@ -19,23 +22,45 @@ def finding_of(group: Group, setting: Setting, *, is_step: bool = False) -> Find
 
     `is_step` says that the times are of a decode step: what a burden adds to it is then a speed.
     """
+    found = _read(group, setting, is_step=is_step)
+    if not group.together:
+        return found
+    return replace(found, says=f"{found.says} ({both(group.together)} changed with it)")
+
+
+def _read(group: Group, setting: Setting, *, is_step: bool) -> Finding:
     if setting.kind == "choice":
         return _of_choice(group, setting)
     if setting.kind == "format":
         return _of_format(group)
-    numbers = [v for v in group.values if isinstance(v, float)]
-    if len(numbers) < len(group.values):
+    values = [setting.default if v == DEFAULT else v for v in group.values]
+    numbers = [v for v in values if isinstance(v, float)]
+    if len(numbers) < len(values):
+        if setting.responds is not None and setting.responds == setting.worse:
+            return _of_choice(group, setting)  # whichever way it went, it proves one class
         return Finding(group.label, f"values of {setting.what} are not numbers", None)
     law: Law = "resource" if setting.kind == "resource" else "burden"
     response = respond(law, numbers, group.times)
     if response is None:
         return Finding(group.label, f"{setting.what} must be above zero to be compared", None)
+    if setting.is_speed and _exceeds(numbers, group.times):
+        slow = f"{max(group.times) / min(group.times):.1f} × as long"
+        says = f"{slow} at {max(numbers) / min(numbers):.2g} × less of {setting.what}: it cannot "
+        says += "explain that, so something else changed too"
+        return Finding(group.label, says, None, share=response.share)
     turn = _best(numbers, group.times)
     if law == "resource" and setting.worse and turn is not None:
         return _worse(group, setting, turn, response)
     at = min(numbers) if law == "resource" else max(numbers)
     told = f"{percent(response.share)} of the time follows {setting.what} where that is {at:g}"
     return _of_response(group, setting, response, told, is_step=is_step)
+
+
+def _exceeds(values: Sequence[float], times: Sequence[float]) -> bool:
+    """Tell whether time grew by more than the speed shrank: no part of it can follow so much."""
+    by_value = dict(zip(values, times, strict=True))
+    least, most = min(values), max(values)
+    return by_value[least] / by_value[most] > (1 + 2 * NOISE) * most / least
 
 
 def _of_response(
@@ -99,7 +124,8 @@ def _of_choice(group: Group, setting: Setting) -> Finding:
     slow, fast = max(group.times), min(group.times)
     by = dict(zip(group.times, group.values, strict=True))
     if slow >= DIFFERS * fast:
-        says = f"with {by[slow]} it takes {slow / fast:.1f} × as long as with {by[fast]}"
+        says = f"with {spelled(by[slow])} it takes {slow / fast:.1f} × as long as with "
+        says += spelled(by[fast])
         strength = min(1.0, 0.6 + (slow / fast - DIFFERS) / 2)
         share = 1.0 - fast / slow
         return Finding(group.label, says, setting.responds, share=share, strength=strength)
@@ -117,11 +143,12 @@ def _of_format(group: Group) -> Finding:
     if len(known) < len(sizes):
         return Finding(group.label, "the bytes of these formats are not known", None)
     (most, slow), (least, fast) = max(known), min(known)
+    odd = _slower_with_less(known)
+    if odd is not None:
+        says = f"fewer bytes take {odd:.1f} × as long: the kernels of the format do"
+        return Finding(group.label, says, None, ("host", "compute"), "bandwidth", strength=0.8)
     if most < DIFFERS * least:
         return Finding(group.label, "these formats are of one size", None)
-    if fast > (1 + 2 * NOISE) * slow:
-        says = f"fewer bytes take {fast / slow:.1f} × as long: the kernels of the format do"
-        return Finding(group.label, says, None, ("host", "compute"), "bandwidth", strength=0.8)
     share = (1.0 - fast / slow) / (1.0 - least / most)
     told = f"{percent(share)} of the time follows the bytes of the weights"
     if share >= _LIMITS:
@@ -129,3 +156,14 @@ def _of_format(group: Group) -> Finding:
     if share < 2 * NOISE:
         return Finding(group.label, told, None, excluded="bandwidth", share=share, strength=0.8)
     return Finding(group.label, f"{told}: not the largest part for certain", None, share=share)
+
+
+def _slower_with_less(known: Sequence[tuple[float, float]]) -> float | None:
+    """Return how much longer a smaller format takes than a larger one, at the most; else None."""
+    found = [
+        slow / fast
+        for more, fast in known
+        for less, slow in known
+        if more >= DIFFERS * less and slow > (1 + 2 * NOISE) * fast
+    ]
+    return max(found, default=None)

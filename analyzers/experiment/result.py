@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from stallscope.profiler.evidence import Provenance
 
@@ -22,7 +22,10 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run by the name its user gave it. `bottleneck` and `sentence` are its own verdict's."""
+    """A run by the name its user gave it. `bottleneck` and `sentence` are its own verdict's.
+
+    `readings` were seen while it ran and set by nobody: they tell no runs apart.
+    """
 
     name: str
     settings: Mapping[str, Value]
@@ -31,16 +34,21 @@ class Run:
     load: str | None = None
     sentence: str = ""
     notes: tuple[str, ...] = ()
+    readings: Mapping[str, Value] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Runs alike but for the setting; `label` says what they have in common."""
+    """Runs alike but for the setting; `label` says what they have in common.
+
+    `together` names settings of the same class that changed along with it.
+    """
 
     label: str
     values: tuple[Value, ...]
     times: tuple[float, ...]  # seconds of a unit of work
     shown: tuple[float, ...]  # the figures themselves
+    together: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

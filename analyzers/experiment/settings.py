@@ -19,7 +19,8 @@ class Setting:
 
     `responds` is the class where the time follows the setting, `flat` where a resource that should
     matter does not, `worse` where more of a resource costs time. `unit_bytes` of a burden makes its
-    slope a bandwidth.
+    slope a bandwidth. `is_speed` says that a time can grow by no more than the setting shrinks;
+    `default` is what an option is where it was not given.
     """
 
     names: tuple[str, ...]
@@ -29,6 +30,8 @@ class Setting:
     flat: str | None = None
     worse: str | None = None
     unit_bytes: float | None = None
+    is_speed: bool = False
+    default: float | None = None
 
 
 SETTINGS = (
@@ -37,15 +40,21 @@ SETTINGS = (
         "the link between devices",
         "resource",
         "interconnect",
+        is_speed=True,
     ),
     Setting(
         ("memory_bytes_per_s", "memory_gb_per_s", "memory_clock_mhz"),
         "the memory's bandwidth",
         "resource",
         "bandwidth",
+        is_speed=True,
     ),
     Setting(
-        ("sm_clock_mhz", "gpu_clock_mhz", "core_clock_mhz"), "the SM clock", "resource", "compute"
+        ("sm_clock_mhz", "gpu_clock_mhz", "core_clock_mhz"),
+        "the SM clock",
+        "resource",
+        "compute",
+        is_speed=True,
     ),
     Setting(("power_limit_w", "power_cap_w"), "the power limit", "resource", "device"),
     Setting(
@@ -93,6 +102,7 @@ SETTINGS = (
         "burden",
         "interconnect",
         unit_bytes=1e9,
+        default=0.0,  # vLLM and SGLang
     ),
     Setting(
         ("guided_requests", "constrained_requests", "structured_requests"),

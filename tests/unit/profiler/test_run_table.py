@@ -65,3 +65,44 @@ def test_a_huge_file_is_refused(tmp_path: Path) -> None:
     path = table(tmp_path, "threads,tok/s\n" + "1,2\n" * 1_200_000)
     with pytest.raises(InputError, match="over 4 MiB"):
         read_run_table(path)
+
+
+def test_a_markdown_table_with_command_lines(tmp_path: Path) -> None:
+    text = (
+        "| command | tokens/second |\n| - | :-: |\n| -ngl 99 | N/A (less than 0.1) |\n"
+        "| -t 7 --no-mmap | 1.6 |\n| -t 7 -ngl=99 | 8.46 ± 0.03 |\n"
+    )
+    rows = read_run_table(table(tmp_path, text))
+    assert [row.settings for row in rows] == [
+        {"gpu_layers": 99.0, "no_mmap": "default", "threads": "default"},
+        {"gpu_layers": "default", "no_mmap": "on", "threads": 7.0},
+        {"gpu_layers": 99.0, "no_mmap": "default", "threads": 7.0},
+    ]
+    assert [row.figures["output_tokens_per_s"][0] for row in rows] == [0.1, 1.6, 8.46]
+    assert [row.under for row in rows] == [{"output_tokens_per_s"}, set(), set()]
+
+
+def test_readings_are_no_settings(tmp_path: Path) -> None:
+    text = (
+        "GPU util (%),power (W),power limit (W),KV %,busbw (GB/s),gpu_memory_utilization,tok/s\n"
+        "82,195,290,99,35,0.9,50\n"
+    )
+    (row,) = read_run_table(table(tmp_path, text))
+    assert row.settings == {"power_limit_w": 290.0, "gpu_memory_utilization": 0.9}
+    assert list(row.readings) == ["gpu util (%)", "power (w)", "kv %", "busbw (gb/s)"]
+    assert list(row.figures) == ["output_tokens_per_s"]
+
+
+@pytest.mark.parametrize(
+    ("title", "name", "scale"),
+    [
+        ("prefill (tok/s)", "input_tokens_per_s", 1.0),
+        ("decode (t/s)", "output_tokens_per_s", 1.0),
+        ("tokens/sec", "output_tokens_per_s", 1.0),
+        ("images per second", "images_per_s", 1.0),
+        ("TTFT p50 (ms)", "ttft_p50_s", 1e-3),
+    ],
+)
+def test_headings_of_figures(tmp_path: Path, title: str, name: str, scale: float) -> None:
+    (row,) = read_run_table(table(tmp_path, f'a,{title}\n1,"2,434"\n'))
+    assert row.figures[name][0] == pytest.approx(2434 * scale)

@@ -182,9 +182,49 @@ def test_a_setting_that_hardly_changed_tells_nothing(most: float, tells: bool) -
 
 
 def test_values_that_are_no_numbers() -> None:
-    found = judged("threads", ["few", "many"], "tpot_s", [1.0, 2.0])
+    found = judged("workers", ["few", "many"], "tpot_s", [1.0, 2.0])
     assert found.bottleneck == "undetermined"
     assert "are not numbers" in found.sentence
+    # Fewer threads too slow or more of them: either way it is the host.
+    assert judged("threads", ["default", 7.0], "tpot_s", [2.0, 1.0]).bottleneck == "host"
+
+
+def test_an_option_that_was_not_given_has_its_default() -> None:
+    # 10 GB add 400 ms to a step: 25 GB/s.
+    found = judged("cpu_offload_gb", ["default", 10.0], "tpot_s", [0.020, 0.420])
+    assert "as if it passed at 25 GB/s" in found.sentence
+
+
+@pytest.mark.parametrize(("slow", "is_it"), [(2.19, True), (2.21, False)])
+def test_a_speed_explains_no_more_than_its_own_ratio(slow: float, is_it: bool) -> None:
+    """Half the clock takes at most twice as long, and a tenth more is noise."""
+    for name in ("sm_clock_mhz", "memory_clock_mhz", "link_gbps"):
+        found = judged(name, [2000.0, 1000.0], "tpot_s", [1.0, slow])
+        assert (found.bottleneck != "undetermined") == is_it
+        assert ("cannot explain that" in found.sentence) != is_it
+
+
+def test_no_speed_is_no_bound() -> None:
+    """A KV pool half as large may take any time: what it held is computed again."""
+    assert judged("kv_gib", [2.0, 1.0], "tpot_s", [1.0, 9.0]).bottleneck == "capacity"
+
+
+def test_settings_of_one_class_that_changed_in_step() -> None:
+    settings = [{"p2p": "off", "pcie_gen": 3.0}, {"p2p": "on", "pcie_gen": 4.0}]
+    runs = runs_of(settings, "output_tokens_per_s", [50, 66])
+    found = compare(runs, vary="p2p", metric=None, version="0").conclusion
+    assert found.bottleneck == "interconnect"
+    assert "(pcie_gen changed with it)" in found.sentence
+    # Of another class, it may be what made the difference.
+    settings = [{"p2p": "off", "threads": 3.0}, {"p2p": "on", "threads": 4.0}]
+    runs = runs_of(settings, "output_tokens_per_s", [50, 66])
+    assert compare(runs, vary="p2p", metric=None, version="0").conclusion.confidence == 0
+
+
+def test_one_format_out_of_order_is_not_hidden_by_the_others() -> None:
+    """4 bits are faster than 16, and 8 bits slower: the bytes do not explain the order."""
+    found = judged("dtype", ["bf16", "int8", "int4"], "output_tokens_per_s", [30, 6, 50])
+    assert (found.bottleneck, found.between) == ("undetermined", ("host", "compute"))
 
 
 def test_estimates_make_a_conclusion_less_sure() -> None:
