@@ -64,4 +64,4 @@ def spelled(value: Value) -> str:
     """Write a setting's value for a sentence."""
     if isinstance(value, str):
         return value
-    return f"{value:,.0f}" if value == int(value) else f"{value:g}"
+    return f"{value:,.0f}" if value.is_integer() else f"{value:g}"

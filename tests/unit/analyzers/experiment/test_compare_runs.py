@@ -105,7 +105,7 @@ def test_a_client_that_fails_at_one_length_only() -> None:
     runs = runs_of(settings, "output_tokens_per_s", [503, 494, 591, 640, 486, 44])
     found = compare(runs, vary="tool", metric=None, version="0").conclusion
     assert found.bottleneck == "client"
-    assert "input_tokens 50000" in found.sentence
+    assert "input_tokens 50,000" in found.sentence
     assert not found.excluded
 
 
