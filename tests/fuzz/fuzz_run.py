@@ -32,10 +32,10 @@ class Result:
     seconds: float
 
 
-def fuzz(parser: str, *, cases: int, seed: str) -> Result:
+def fuzz(parser: str, *, cases: int, seed: str, first: int = 0) -> Result:
     """Run cases in a process of their own; if it dies, that is a fault, and the next goes on."""
     begin_s, counts, faults = time.monotonic(), Counter[str](), {}
-    for index, outcome in _outcomes(parser, seed, cases):
+    for index, outcome in _outcomes(parser, seed, first, first + cases):
         if outcome in ("read", "refused"):
             counts[outcome] += 1
         else:
@@ -43,12 +43,11 @@ def fuzz(parser: str, *, cases: int, seed: str) -> Result:
     return Result(counts["read"], counts["refused"], faults, time.monotonic() - begin_s)
 
 
-def _outcomes(parser: str, seed: str, cases: int) -> Iterator[tuple[int, str]]:
-    first = 0
-    while first < cases:
+def _outcomes(parser: str, seed: str, first: int, stop: int) -> Iterator[tuple[int, str]]:
+    while first < stop:
         ours, theirs = multiprocessing.Pipe(duplex=False)
         process = multiprocessing.get_context("spawn").Process(
-            target=work, args=(theirs, parser, seed, first, cases)
+            target=work, args=(theirs, parser, seed, first, stop)
         )
         process.start()
         theirs.close()
@@ -87,6 +86,7 @@ def main() -> None:
     options.add_argument("parsers", nargs="*", metavar="PARSER", help=f"of {', '.join(PARSERS)}")
     options.add_argument("--cases", type=int, default=20_000)
     options.add_argument("--seed", default="0")
+    options.add_argument("--first", type=int, default=0, help="number of the first case")
     options.add_argument("--case", type=int)
     given = options.parse_args()
     if unknown := set(given.parsers) - set(PARSERS):
@@ -98,7 +98,7 @@ def main() -> None:
         return
     faults = 0
     for parser in given.parsers or PARSERS:
-        result = fuzz(parser, cases=given.cases, seed=given.seed)
+        result = fuzz(parser, cases=given.cases, seed=given.seed, first=given.first)
         print(told(parser, result), flush=True)
         faults += len(result.faults)
     sys.exit(1 if faults else 0)
