@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import statistics
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from operator import attrgetter
+from typing import TypeVar
 
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.judge import judge
@@ -14,11 +17,16 @@ from stallscope.analyzers.load.span import Span
 from stallscope.analyzers.result import Window
 from stallscope.analyzers.step.budget import StepCost
 from stallscope.analyzers.thresholds import Thresholds
-from stallscope.profiler.capture import Capture, EngineSample
+from stallscope.profiler.capture import Capture, DeviceSample, EngineSample
 
 MAX_WINDOWS = 12
-_MARGIN_NS = 60_000_000_000
+_MARGIN_NS = (
+    60_000_000_000,
+    3_600_000_000_000,
+)  # at least, at most; else a window
 _MIN_STEPS = 20  # a window holds many steps, or its rates jump
+_Sample = TypeVar("_Sample", DeviceSample, EngineSample)
+_time = attrgetter("t_ns")
 _MIN_SAMPLES = 5  # and many samples: at turnover, running dips in one of them
 
 
@@ -47,13 +55,25 @@ def _least_s(span: Span, costs: Sequence[StepCost], samples: Sequence[EngineSamp
     return max(_MIN_SAMPLES * interval_s, _MIN_STEPS * (sampled_step_s(samples, span) or 0.0))
 
 
-def _samples_within(capture: Capture, span: Span) -> Capture:
+def _by_time(capture: Capture) -> Capture:
+    """Order a capture's samples, so that a window's are found without a look at all others."""
+    device = tuple(sorted(capture.device_samples, key=_time))
+    engine = tuple(sorted(capture.engine_samples, key=_time))
+    return dataclasses.replace(capture, device_samples=device, engine_samples=engine)
+
+
+def _samples_within(ordered: Capture, span: Span) -> Capture:
     """Keep the window's device samples, and the engine's with a margin: a queue has a history."""
-    within = (s for s in capture.device_samples if span.start_ns <= s.t_ns <= span.end_ns)
-    margin = max(span.duration_ns, _MARGIN_NS)
-    first, last = span.start_ns - margin, span.end_ns + margin
-    near = (s for s in capture.engine_samples if first <= s.t_ns <= last)
-    return dataclasses.replace(capture, device_samples=tuple(within), engine_samples=tuple(near))
+    least, most = _MARGIN_NS
+    margin = min(max(span.duration_ns, least), most)
+    within = _between(ordered.device_samples, span.start_ns, span.end_ns)
+    near = _between(ordered.engine_samples, span.start_ns - margin, span.end_ns + margin)
+    return dataclasses.replace(ordered, device_samples=within, engine_samples=near)
+
+
+def _between(samples: tuple[_Sample, ...], first_ns: int, last_ns: int) -> tuple[_Sample, ...]:
+    start = bisect_left(samples, first_ns, key=_time)
+    return samples[start : bisect_right(samples, last_ns, key=_time)]
 
 
 def _number(falls: Sequence[Fall]) -> float | None:
@@ -73,11 +93,11 @@ def judge_windows(
 
     Times are seconds from the span's start.
     """
-    windows = []
+    windows, ordered = [], _by_time(capture)
     falls = put_back(capture.engine_samples)
     for window in split(span, costs, capture.engine_samples):
         inside = [c for c in costs if window.start_ns <= c.step.start_ns < window.end_ns]
-        seen = _samples_within(capture, window)
+        seen = _samples_within(ordered, window)
         result = judge(seen, inside, cost=cost, missing=missing, span=window, t=t)
         windows.append(
             Window(

@@ -11,6 +11,7 @@ import typer
 
 from stallscope import __version__
 from stallscope.errors import InputError, UsageError
+from stallscope.garbage import collected_seldom
 from stallscope.judge import judge_capture
 from stallscope.named_specs import model_or_why, named_device, noting
 from stallscope.options import (
@@ -69,7 +70,8 @@ def compare(
     facts = {"model": spec, "device": named_device(gpu, gpu_file), "num_devices": gpus}
     known = {name: value for name, value in facts.items() if value is not None}
     vary = None if vary is None else spelled(vary)
-    runs = tuple(_runs(files, limits, known, left_out))
+    with collected_seldom():
+        runs = tuple(_runs(files, limits, known, left_out))
     if values is not None and vary is not None:
         runs = _with_values(runs, vary, values)
     if len(runs) < 2:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from stallscope.errors import CaptureError, InputError, UsageError
+from stallscope.garbage import collected_seldom
 from stallscope.judge import judge_capture
 from stallscope.named_specs import model_or_why, named_device, noting
 from stallscope.offsets import offsets_of
@@ -89,7 +90,7 @@ def diagnose(
         "concurrency": concurrency,
     }
     known = {name: value for name, value in facts.items() if value is not None}
-    with local(files) as paths:
+    with local(files) as paths, collected_seldom():
         from stallscope.profiler.reading import read_inputs
 
         capture = noting(named(read_inputs(paths, offsets), paths, files), left_out)

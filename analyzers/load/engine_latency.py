@@ -10,6 +10,7 @@ from stallscope.analyzers.result import Distribution
 from stallscope.profiler.capture import Capture
 
 _METRICS = ("ttft_s", "tpot_s", "itl_s", "e2e_s", "queue_s")
+_COUNTERS = frozenset(f"{metric}_{end}" for metric in _METRICS for end in ("sum", "count"))
 NOTE = (
     "Latencies are means over what the engine's own histograms counted meanwhile: requests that "
     "ended, or got a first token. Those that still wait are in none of them, and buckets are too "
@@ -23,7 +24,11 @@ def engine_latencies(capture: Capture, span: Span) -> Mapping[str, Distribution]
     A histogram in which nothing was counted meanwhile is left out. None of it denies a queue: the
     time of those that wait is not in it.
     """
-    inside = [s for s in capture.engine_samples if span.start_ns <= s.t_ns <= span.end_ns]
+    inside = [
+        s
+        for s in capture.engine_samples
+        if s.name in _COUNTERS and span.start_ns <= s.t_ns <= span.end_ns
+    ]
     found = {}
     for metric in _METRICS:
         total, count = risen(inside, f"{metric}_sum"), risen(inside, f"{metric}_count")

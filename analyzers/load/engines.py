@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import bisect
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import attrgetter
+from typing import NamedTuple
 
 from stallscope.analyzers.load.kept import kept
 from stallscope.analyzers.load.span import INSTANT_NS
 from stallscope.profiler.capture import EngineSample
 
 Values = Mapping[str, float]
+_time, _start = attrgetter("t_ns"), attrgetter("start_ns")
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(NamedTuple):
     """What each engine last said, from `start_ns` for `duration_ns`; the last one has none."""
 
     start_ns: int
@@ -49,17 +51,18 @@ def queued(values: Values) -> float:
 
 
 def _track(samples: Sequence[EngineSample]) -> _Track | None:
-    rows: dict[int, Values] = {}
+    times: list[int] = []
+    rows: list[Values] = []
     last: dict[str, float] = {}
-    for sample in sorted(samples, key=lambda s: s.t_ns):
-        last[sample.name] = sample.value
+    for t_ns, at_once in groupby(sorted(samples, key=_time), key=_time):
+        last |= {name: value for _, _, name, value in at_once}
         if "waiting" in last and "running" in last:
-            rows[sample.t_ns] = dict(last)
+            times.append(t_ns)
+            rows.append(dict(last))
     if not rows:
         return None
-    times = tuple(rows)
     interval = statistics.median(b - a for a, b in pairwise(times)) if len(times) > 1 else 0.0
-    return _Track(times, tuple(rows.values()), interval)
+    return _Track(tuple(times), tuple(rows), interval)
 
 
 def _grid(tracks: Sequence[_Track]) -> list[int]:
@@ -91,13 +94,17 @@ def moments(samples: Sequence[EngineSample]) -> tuple[Moment, ...]:
     tracks = {name: track for name, track in found.items() if track is not None}
     grid = _grid(tuple(tracks.values()))
     ends = [*grid[1:], *grid[-1:]] if len(grid) > 1 else [t + INSTANT_NS for t in grid]
-    return tuple(
-        Moment(
-            now,
-            after - now,
-            {n: v for n, track in tracks.items() if (v := track.at(now)) is not None},
+    if len(tracks) == 1:  # looked at where it was sampled
+        ((name, track),) = tracks.items()
+        said: Iterable[Mapping[str, Values]] = ({name: row} for row in track.rows)
+    else:
+        said = (
+            {n: v for n, track in tracks.items() if (v := track.at(now)) is not None}
+            for now in grid
         )
-        for now, after in zip(grid, ends, strict=True)
+    return tuple(
+        Moment(now, after - now, engines)
+        for now, after, engines in zip(grid, ends, said, strict=True)
     )
 
 
@@ -115,5 +122,11 @@ def risen(samples: Sequence[EngineSample], name: str) -> float | None:
 
 def clip(found: Sequence[Moment], start_ns: int, end_ns: int) -> tuple[Moment, ...]:
     """Return the moments inside a span, cut to it; the closing one is left out."""
-    cut = ((m, max(m.start_ns, start_ns), min(m.start_ns + m.duration_ns, end_ns)) for m in found)
-    return tuple(Moment(start, end - start, m.engines) for m, start, end in cut if end > start)
+    first = max(0, bisect.bisect_right(found, start_ns, key=_start) - 1)
+    near = list(found[first : bisect.bisect_left(found, end_ns, key=_start)])
+    for index in {0, len(near) - 1} if near else ():  # those between are whole
+        start, duration, engines = near[index]
+        end = min(start + duration, end_ns)
+        start = max(start, start_ns)
+        near[index] = Moment(start, end - start, engines)
+    return tuple(m for m in near if m.duration_ns > 0)

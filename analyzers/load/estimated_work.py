@@ -49,11 +49,11 @@ def _rate(busy: list[Interval], name: str) -> float | None:
 
 
 def _counted_measures(capture: Capture, span: Span) -> Iterator[Measure]:
-    device, found = capture.subject.device, counted_work(capture, span)
-    peak = peak_flops(capture.subject)
-    over = "of one GPU, the engine's own estimate ÷ (time with requests ×"
+    device = capture.subject.device
     if device is None:
         return
+    found, peak = counted_work(capture, span), peak_flops(capture.subject)
+    over = "of one GPU, the engine's own estimate ÷ (time with requests ×"
     if peak is not None and found.flops_per_s is not None:
         source = f"{_FLOPS} {over} {device.kind} {peak / 1e12:.4g} TFLOP/s)"
         yield measure("mfu", found.flops_per_s / peak, "estimated", source)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from stallscope.analyzers.load.engines import clip, moments, queued
 from stallscope.analyzers.load.span import Span
@@ -11,8 +11,7 @@ from stallscope.analyzers.ranks import by_rank, engine_steps
 from stallscope.profiler.capture import Capture, Step
 
 
-@dataclass(frozen=True, slots=True)
-class Gauge:
+class Gauge(NamedTuple):
     """The engine's waiting and running requests for a stretch of time."""
 
     duration_ns: int

@@ -81,8 +81,10 @@ def _of_engine(engine: str, rows: Sequence[tuple[int, Values]]) -> Iterator[Fall
 
 
 def _fall(engine: str, start_ns: int, end_ns: int, a: Values, b: Values) -> Fall | None:
-    ended = _rise(a, b, "finished_total")
     fell, rose = a["running"] - b["running"], b["waiting"] - a["waiting"]
+    if fell <= 0 or rose <= 0:  # the usual case of two samples
+        return None
+    ended = _rise(a, b, "finished_total")
     if ended is not None:
         # The one that went back left its room: the sample after it may see the pool less full.
         is_full = max(_used(a), _used(b)) >= FULL

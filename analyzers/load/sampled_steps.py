@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import statistics
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+from operator import attrgetter
+from typing import NamedTuple
 
 from stallscope.analyzers.load.engines import Moment, Values, moments
 from stallscope.analyzers.load.span import Span
 from stallscope.profiler.capture import EngineSample
 
 NS = 1e-9
+_start = attrgetter("start_ns")
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
+class Interval(NamedTuple):
     """One engine between two samples, and for how many seconds."""
 
     engine: str
@@ -38,9 +40,9 @@ class Interval:
 
 def intervals(found: Sequence[Moment], span: Span) -> Iterator[Interval]:
     """Yield what lies wholly inside a span."""
-    for now, after in pairwise(found):
-        if now.start_ns < span.start_ns or after.start_ns > span.end_ns:
-            continue
+    first = bisect_left(found, span.start_ns, key=_start)
+    inside = found[first : bisect_right(found, span.end_ns, key=_start)]
+    for now, after in pairwise(inside):
         for engine, values in now.engines.items():
             if engine in after.engines and now.duration_ns:
                 yield Interval(engine, now.duration_ns * NS, values, after.engines[engine])

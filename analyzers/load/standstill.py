@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
-from stallscope.analyzers.load.engines import Values, moments, queued
+from stallscope.analyzers.load.engines import Moment, Values, moments, queued
 from stallscope.analyzers.load.pool_use import used_share
 from stallscope.analyzers.load.span import Span
 from stallscope.profiler.capture import EngineSample
@@ -22,6 +22,11 @@ _MOVES = 5
 _COUNTERS = ("output_tokens_total", "input_tokens_total")
 
 
+def counters(values: Values) -> tuple[float, ...]:
+    """Return the counters of tokens that an engine has."""
+    return tuple([values[name] for name in _COUNTERS if name in values])
+
+
 class Lap(NamedTuple):
     """One engine from a sample to the next."""
 
@@ -32,12 +37,13 @@ class Lap(NamedTuple):
 
     @property
     def counters(self) -> tuple[float, ...]:
-        return tuple(self.now[name] for name in _COUNTERS if name in self.now)
+        return counters(self.now)
 
     @property
     def has_work(self) -> bool:
         """Whether requests were there at both ends."""
-        return all(v["running"] + queued(v) > 0 for v in (self.now, self.after))
+        now, after = self.now, self.after
+        return now["running"] + queued(now) > 0 and after["running"] + queued(after) > 0
 
     @property
     def is_still(self) -> bool:
@@ -45,12 +51,11 @@ class Lap(NamedTuple):
 
         One that runs alone may be a long prompt: it is counted when it is finished.
         """
-        is_alone = self.now["running"] == 1
+        if not self.has_work or self.now["running"] == 1:
+            return False
         used = used_share(self.now)
         is_frozen = used is not None and used == used_share(self.after)
-        after = tuple(self.after[name] for name in _COUNTERS if name in self.after)
-        is_same = bool(self.counters) and self.counters == after
-        return self.has_work and is_frozen and is_same and not is_alone
+        return is_frozen and bool(self.counters) and self.counters == counters(self.after)
 
 
 def standing(laps: Iterable[Lap]) -> set[int]:
@@ -59,6 +64,8 @@ def standing(laps: Iterable[Lap]) -> set[int]:
     least_ns = _least_ns(stretches)
     found: set[int] = set()
     for stretch in stretches:
+        if sum(lap.duration_ns for lap in stretch) < least_ns:
+            continue
         still = [lap for lap in stretch if lap.is_still]
         if sum(lap.duration_ns for lap in still) >= least_ns:
             found |= {lap.start_ns for lap in still}
@@ -79,16 +86,22 @@ def _least_ns(stretches: Sequence[Sequence[Lap]]) -> float:
 def standstill_share(samples: Sequence[EngineSample], span: Span) -> float:
     """Return the part of the time with requests in which engines stood still; 0 where untold."""
     found = moments(samples)
+    laps = [_laps(found, engine) for engine in {name for m in found for name in m.engines}]
+    still = [standing(of_one) for of_one in laps]
+    if not any(still):
+        return 0.0
     stood = busy = 0
-    for engine in {name for m in found for name in m.engines}:
-        laps = [
-            Lap(a.start_ns, a.duration_ns, a.engines[engine], b.engines[engine])
-            for a, b in zip(found, found[1:], strict=False)
-            if engine in a.engines and engine in b.engines
-        ]
-        still = standing(laps)
-        for lap in laps:
+    for of_one, starts in zip(laps, still, strict=True):
+        for lap in of_one:
             inside_ns = span.overlap_ns(lap.start_ns, lap.start_ns + lap.duration_ns)
             busy += inside_ns if lap.now["running"] + queued(lap.now) else 0
-            stood += inside_ns if lap.start_ns in still else 0
+            stood += inside_ns if lap.start_ns in starts else 0
     return stood / busy if busy else 0.0
+
+
+def _laps(found: Sequence[Moment], engine: str) -> list[Lap]:
+    return [
+        Lap(a.start_ns, a.duration_ns, a.engines[engine], b.engines[engine])
+        for a, b in pairwise(found)
+        if engine in a.engines and engine in b.engines
+    ]

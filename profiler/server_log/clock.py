@@ -50,12 +50,11 @@ def stamp_of(text: str) -> Stamp | None:
 
 
 def _seconds(found: re.Match[str]) -> int | None:
-    parts = found.groupdict()
-    month, day = int(parts["month"]), int(parts["day"])
-    year = int(parts["year"]) if parts.get("year") else _NO_YEAR
-    if parts.get("year") is None and (month, day) == (2, 29):
+    month, day, hours, minutes, seconds = map(int, found.group("month", "day", "h", "m", "s"))
+    has_year = "year" in found.re.groupindex
+    year = int(found["year"]) if has_year else _NO_YEAR
+    if not has_year and (month, day) == (2, 29):
         month, day = 3, 1
-    hours, minutes, seconds = int(parts["h"]), int(parts["m"]), int(parts["s"])
     days = days_since_1970(year, month, day)
     if days is None or hours > 23 or minutes > 59 or seconds > 59:
         return None

@@ -88,13 +88,17 @@ _FOLLOWING = (
 _DEAD = re.compile(r"EngineDeadError|EngineCore encountered a(?:n issue| fatal error)")
 _SHUT = ("Shutting down", "Finished server process", "KeyboardInterrupt", "SIGTERM", "SIGINT")
 # What a line must hold to be of use here, as plain text.
+_FAILURES = (
+    *("Free memory on", "ut of mem", "OUT_OF_", "ALLOC_FAILED", "bad_alloc", "MemoryAllocation"),
+    *("failed to allocate", "cache blocks", "larger than the ", "Not enough memory"),
+    *("Error", "Exception", "error: ", "error, ", "Interrupt", "apture cuda graph failed"),
+    "EngineCore encountered a",
+)
 MARKS = (
     *(mark for _, marks in _STAGES for mark in marks),
     *_SHUT,
-    *("non-default args:", "ServerArgs", "LLM engine", "Checkpoint size", "Free memory on"),
-    *("ut of mem", "OUT_OF_", "ALLOC_FAILED", "bad_alloc", "MemoryAllocation"),
-    *("failed to allocate", "cache blocks", "larger than the ", "Not enough memory"),
-    *("Error", "Exception", "error: ", "error, ", "Interrupt", "Capture cuda graph failed"),
+    *("non-default args:", "ServerArgs", "LLM engine", "Checkpoint size"),
+    *_FAILURES,
 )
 _WORDS = {
     "": "before anything was loaded",
@@ -125,7 +129,7 @@ def failures(lines: Sequence[Line]) -> Iterator[Event]:
         if sizes is not None:
             checkpoint = max(checkpoint, float(sizes.group(1)))
             free = min(free, float(sizes.group(2)))
-        if line.level in ("INFO", "DEBUG", "WARNING"):
+        if line.level in ("INFO", "DEBUG", "WARNING") or not _may_fail(line.text):
             continue
         refused = _refusal(line, stage)
         if refused is not None:
@@ -160,6 +164,10 @@ def failures(lines: Sequence[Line]) -> Iterator[Event]:
             "was cut there, or the process was killed, as a system does that is out of memory."
         )
         yield Event(reached_ns, "check", None, _final(said))
+
+
+def _may_fail(text: str) -> bool:
+    return any(mark in text for mark in _FAILURES)
 
 
 def _gib(size: float) -> str:

@@ -41,6 +41,7 @@ ENGINES = {
         r"\beval time\s*=\s*[\d.]+ ms /|llama_model_load", "eval time", "llama_model_load"
     ),
 }
+_TELLING = 10_000  # lines that tell whose log it is
 # What a line must hold to be kept, as plain text: far faster than the patterns themselves.
 _MARKS = (
     *("Running: ", "Iteration(", "PreemptionMode", "#running", "#retracted", "iter = "),
@@ -102,8 +103,11 @@ def read_server_log(path: str | PathLike[str]) -> Capture:
 
 
 def _engine(lines: Sequence[Line]) -> str | None:
-    """Name the engine whose lines are most."""
-    counts = {n: sum(p.search(x.text) is not None for x in lines) for n, p in ENGINES.items()}
+    """Name the engine whose lines are most, of the first ones if these tell."""
+    head = lines[:_TELLING]
+    counts = {n: sum(p.search(x.text) is not None for x in head) for n, p in ENGINES.items()}
+    if not any(counts.values()) and len(lines) > len(head):
+        return _engine(lines[_TELLING:])
     best = max(counts, key=lambda name: counts[name])
     return best if counts[best] else None
 

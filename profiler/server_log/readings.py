@@ -95,7 +95,7 @@ def _one_engine(rows: Sequence[Reading], period_ns: int) -> list[EngineSample]:
         if before is not None and before.t_ns + period_ns // 2 >= start_ns:
             start_ns = before.t_ns
         running = max(row.running, 1.0) if _counts_tokens(row) else row.running
-        found += _gauges(row._replace(t_ns=start_ns, running=running))
+        found += _gauges(row, start_ns, running)
         found += _counters(start_ns, row.engine, counts)
         if after is None and before is not None and _ends_work(before, row):
             break
@@ -103,7 +103,7 @@ def _one_engine(rows: Sequence[Reading], period_ns: int) -> list[EngineSample]:
         totals["input_tokens_total"] += (row.prompt_rate or 0.0) * seconds
         totals["output_tokens_total"] += (row.output_rate or 0.0) * seconds
         if after is None or row.t_ns + period_ns * 3 // 2 < after.t_ns:
-            found += _gauges(row)
+            found += _gauges(row, row.t_ns, row.running)
             found += _counters(row.t_ns, row.engine, counts)
     return found
 
@@ -122,12 +122,12 @@ def _counters(t_ns: int, engine: str, totals: dict[str, float]) -> list[EngineSa
     return [EngineSample(t_ns, engine, name, total) for name, total in totals.items()]
 
 
-def _gauges(row: Reading) -> list[EngineSample]:
-    named = {
-        "waiting": row.waiting,
-        "running": row.running,
-        "kv_used_fraction": row.kv_used,
-        "prefix_hit_fraction": row.prefix_hits,
-        "external_prefix_hit_fraction": row.external_hits,
-    }
-    return [EngineSample(row.t_ns, row.engine, n, v) for n, v in named.items() if v is not None]
+def _gauges(row: Reading, t_ns: int, running: float) -> list[EngineSample]:
+    named = (
+        ("waiting", row.waiting),
+        ("running", running),
+        ("kv_used_fraction", row.kv_used),
+        ("prefix_hit_fraction", row.prefix_hits),
+        ("external_prefix_hit_fraction", row.external_hits),
+    )
+    return [EngineSample(t_ns, row.engine, name, v) for name, v in named if v is not None]

@@ -21,9 +21,9 @@ class Sought(NamedTuple):
         """Return the first match, as the pattern alone would."""
         first = -1
         for text in self.texts:
-            at = line.find(text)
-            if at >= 0 and (first < 0 or at < first):
-                first = at
+            if text in line:  # half the time of a find, and mostly untrue
+                at = line.find(text)
+                first = at if first < 0 else min(at, first)
         return None if first < 0 else self.pattern.search(line, max(0, first - self.before))
 
     def number(self, line: str) -> float | None:

@@ -37,27 +37,50 @@ _PREEMPTED = sought(
     r"is preempted by PreemptionMode\.(\w+) mode|preempted by \w+ mode", "preempted by ", before=3
 )
 _CUMULATIVE = re.compile(r"total_num_cumulative_preemption=(\d{1,12})")
+# A whole line of V1 behind its head, as nearly all are; others are read field by field.
+_WHOLE = re.compile(
+    rf"Engine (\d{{1,6}}): Avg prompt throughput: {NUMBER} tokens/s, Avg generation throughput: "
+    rf"{NUMBER} tokens/s, Running: {NUMBER} reqs, Waiting: {NUMBER} reqs, GPU KV cache usage: "
+    rf"{NUMBER}%, Prefix cache hit rate: {NUMBER}%"
+)
+_HEAD = 120  # at most, before a line's own text
 PERIOD_S = {"0": 5.0, "1": 10.0}
 
 
 def readings(lines: Sequence[Line]) -> Iterator[Reading]:
     """Yield the periodic lines' gauges and rates; swapped-out requests wait."""
     for line in lines:
-        running, waiting = _RUNNING.number(line.text), _WAITING.number(line.text)
-        if running is None or waiting is None:
-            continue
-        used, engine = _KV.number(line.text), _ENGINE.search(line.text)
-        yield Reading(
-            line.t_ns,
-            str(int(engine.group(1))) if engine else "0",
-            waiting + (_SWAPPED.number(line.text) or 0.0),
-            running,
-            used / 100 if used is not None and used <= 100 else None,
-            _PROMPT.number(line.text),
-            _OUTPUT.number(line.text),
-            _percent(_HITS.number(line.text)),
-            _percent(_EXTERNAL.number(line.text)),
-        )
+        whole = _WHOLE.fullmatch(line.text, max(0, line.text.find("Engine ", 0, _HEAD)))
+        found = _by_field(line) if whole is None else _of_whole(line.t_ns, whole)
+        if found is not None:
+            yield found
+
+
+def _of_whole(t_ns: int, found: re.Match[str]) -> Reading:
+    engine, *numbers = found.groups()
+    prompts, outputs, running, waiting, used, hits = map(float, numbers)
+    share = used / 100 if used <= 100 else None
+    return Reading(
+        t_ns, str(int(engine)), waiting, running, share, prompts, outputs, hits / 100, None
+    )
+
+
+def _by_field(line: Line) -> Reading | None:
+    running, waiting = _RUNNING.number(line.text), _WAITING.number(line.text)
+    if running is None or waiting is None:
+        return None
+    used, engine = _KV.number(line.text), _ENGINE.search(line.text)
+    return Reading(
+        line.t_ns,
+        str(int(engine.group(1))) if engine else "0",
+        waiting + (_SWAPPED.number(line.text) or 0.0),
+        running,
+        used / 100 if used is not None and used <= 100 else None,
+        _PROMPT.number(line.text),
+        _OUTPUT.number(line.text),
+        _percent(_HITS.number(line.text)),
+        _percent(_EXTERNAL.number(line.text)),
+    )
 
 
 def is_version_0(lines: Sequence[Line]) -> bool:
