@@ -49,7 +49,8 @@ class Checked:
 
 
 def _certain(bottleneck: str, reason: str) -> Decision:
-    return Decision(bottleneck, 1.0, 0.0, None, 0.0, QUALITY["measured"], reason)
+    share = 0.0 if bottleneck == "undetermined" else 1.0
+    return Decision(bottleneck, share, 0.0, None, 0.0, QUALITY["measured"], reason)
 
 
 def refused_allocations(capture: Capture) -> tuple[Event, ...]:

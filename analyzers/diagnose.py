@@ -164,7 +164,6 @@ def diagnose(
             verdict,
             rules=rules,
             measures=measures,
-            windows=windows,
             goal=goal,
         ),
         sweep=build_sweep(capture, lambda i: _class_of_trial(capture, i, t)),

@@ -108,13 +108,15 @@ def admission_decision(admission: Admission | None, *, is_roomy: bool = False) -
         reason = "requests queue under no limit that was seen at its cap for most of the time"
         known = [name for name, _ in ranked if name != "unknown"]
         between = tuple(dict.fromkeys([*known, *both]))[:2]
-        return Decision("undetermined", share, next_share, None, 0.0, quality, reason, between)
+        most, more = ([s for name, s in ranked if name != "unknown"] + [0.0, 0.0])[:2]
+        return Decision("undetermined", most, more, None, 0.0, quality, reason, between)
     next_class = after if after != "unknown" and next_share > 0.05 else None
     limit = next(name for name, _ in admission.ranked() if LIMIT_CLASS.get(name) == bottleneck)
     reason = f"{LIMIT_HELD[limit]} {percent(share)} of the time in which requests waited"
     # A queue that stood only now and then says less about the whole.
     quality *= min(1.0, admission.share_waiting / MOST)
-    return Decision(bottleneck, share, next_share, next_class, 0.0, quality, reason, limit=limit)
+    unseen = admission.shares.get("unknown", 0.0)
+    return Decision(bottleneck, share, next_share, next_class, unseen, quality, reason, limit=limit)
 
 
 def is_roomy(capture: Capture, span: Span) -> bool:
@@ -159,7 +161,7 @@ def _none(demand: Demand, t: Thresholds) -> Decision:
         reason += ", and requests waited for no more than the step that ran when they came"
     else:
         reason += f"; in the rest, requests waited {percent(queued)} of their time"
-    return Decision("none", idle, 0.0, None, 0.0, QUALITY[demand.provenance], reason)
+    return Decision("none", idle, 1.0 - idle, None, 0.0, QUALITY[demand.provenance], reason)
 
 
 def _idle_device(demand: Demand) -> Decision:
@@ -171,7 +173,9 @@ def _idle_device(demand: Demand) -> Decision:
 def _client(demand: Demand, offered: float) -> Decision:
     reason = f"{demand.in_flight or 0.0:.1f} of {offered:.0f} clients had a request in flight on "
     reason += "average, and nothing waited"
-    return Decision("client", 1.0, 0.0, None, 0.0, QUALITY[demand.provenance], reason)
+    arrived = (demand.in_flight or 0.0) / offered
+    quality = QUALITY[demand.provenance]
+    return Decision("client", 1.0 - arrived, arrived, None, 0.0, quality, reason)
 
 
 def judge(

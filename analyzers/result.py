@@ -54,10 +54,28 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class Grounds:
+    """What a confidence rests on, each 0 to 1.
+
+    `quality` of the evidence; `margin` over the runner-up (of undetermined: how far it is from any
+    class); `stability` over windows; the `unexplained` share; `most` that this kind of evidence
+    allows; and the `weight` of them together.
+    """
+
+    quality: float
+    margin: float
+    stability: float
+    unexplained: float
+    most: float
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """The answer. `between` names the candidates when the class is undetermined.
 
-    `limit` is the admission limit that held a queue, as a measure `limit_…` names it.
+    `limit` is the admission limit that held a queue, as a measure `limit_…` names it; `grounds` is
+    what the confidence rests on.
     """
 
     bottleneck: str  # JSON "class"
@@ -70,6 +88,7 @@ class Verdict:
     next_limit: str | None = None  # JSON "next"
     chain: tuple[Link, ...] = ()
     limit: str | None = None
+    grounds: Grounds | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from stallscope.analyzers.chain import build_chain
 from stallscope.analyzers.changes import changes_text
-from stallscope.analyzers.confidence import confidence
+from stallscope.analyzers.confidence import confidence, grounds
 from stallscope.analyzers.gaps import where_to_look
 from stallscope.analyzers.judge import Judgement, judge
 from stallscope.analyzers.kernel_mix import lone_mix
@@ -47,8 +47,9 @@ def _alone(judgement: Judgement, decision: Decision, *, branch: str = "step") ->
 
 
 def headline_of(run: Run, judgement: Judgement, goal: str | None) -> Decision:
-    """Return the decision behind the headline for a goal."""
-    return judgement.decision if goal is None else _by_goal(run, judgement)[goal]
+    """Return the decision behind the headline for a goal: the verdict's, where its class is so."""
+    found = judgement.decision if goal is None else _by_goal(run, judgement)[goal]
+    return found if found.bottleneck != judgement.bottleneck else judgement.decision
 
 
 def build_verdict(
@@ -78,9 +79,12 @@ def build_verdict(
     changes = changes_text(windows) if run.checked.decision is None else None
     sentence = " ".join(filter(None, (sentence, changes)))
     is_whole_run = headline is judgement and run.checked.decision is None
+    most = _MOMENT if run.span.is_instant else 1.0
+    weighed = grounds(headline.decision, windows if is_whole_run else (), most)
     return Verdict(
         bottleneck=headline.bottleneck,
-        confidence=_confidence(run, headline, windows if is_whole_run else ()),
+        # Nothing recorded is no ground for any confidence.
+        confidence=0.0 if run.checked.is_empty else confidence(headline.decision, weighed),
         load="idle" if run.checked.is_empty else judgement.load,
         phase=_phase(run.costs),
         sentence=sentence,
@@ -89,14 +93,8 @@ def build_verdict(
         next_limit=(whatif.next_limit if whatif else None) or headline.decision.next_class,
         chain=build_chain(headline, measures, lone_mix(run.capture)),
         limit=headline.decision.limit,
+        grounds=weighed,
     )
-
-
-def _confidence(run: Run, headline: Judgement, windows: tuple[Window, ...]) -> float:
-    """Nothing recorded is no ground for any confidence, and one moment for little."""
-    found = 0.0 if run.checked.is_empty else confidence(headline.decision, windows)
-    is_momentary = run.span.is_instant and headline.bottleneck != "undetermined"
-    return min(found, _MOMENT) if is_momentary else found
 
 
 def _by_goal(run: Run, judgement: Judgement) -> Mapping[str, Decision]:

@@ -92,6 +92,7 @@ def _verdict(diagnosis: Diagnosis) -> dict[str, object]:
     return {
         "class": verdict.bottleneck,
         "confidence": verdict.confidence,
+        "confidence_from": asdict(verdict.grounds) if verdict.grounds else None,
         "load": verdict.load,
         "phase": verdict.phase,
         "between": verdict.between,

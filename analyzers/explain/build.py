@@ -22,7 +22,7 @@ from stallscope.analyzers.explain.step import explain_clocks, explain_step
 from stallscope.analyzers.explain.sureness import explain_confidence
 from stallscope.analyzers.judge import BRANCHES, Judgement
 from stallscope.analyzers.prepared import Run
-from stallscope.analyzers.result import RuleResult, Verdict, Window
+from stallscope.analyzers.result import RuleResult, Verdict
 from stallscope.analyzers.step.clocks import clock_ratios
 from stallscope.analyzers.step.limit import Decision
 from stallscope.profiler.evidence import Measure
@@ -36,7 +36,6 @@ def explain(
     *,
     rules: Sequence[RuleResult],
     measures: Sequence[Measure],
-    windows: Sequence[Window],
     goal: str | None,
 ) -> tuple[ExplainStep, ...]:
     """Return the document's rules and the procedure's steps up to the one that decided."""
@@ -59,10 +58,7 @@ def explain(
         steps += [lost] if lost is not None else []
     if headline is not judgement.decision:
         steps.append(_of_goal(headline, goal))
-        windows = ()
-    if judgement.branch == "check":
-        windows = ()
-    return (*explain_rules(rules, t), *steps, explain_confidence(headline, windows, verdict))
+    return (*explain_rules(rules, t), *steps, explain_confidence(headline, verdict))
 
 
 def _is_reached(step: ExplainStep, judgement: Judgement) -> bool:

@@ -9,7 +9,7 @@ import json
 import os
 import shlex
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -33,6 +33,7 @@ class Label:
     given: tuple[str, ...]
     loads: str
     accept: tuple[str, ...]
+    origin: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,12 @@ class Outcome:
     confidence: float | None
     sentence: str
     report: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def grounds(self) -> Mapping[str, float]:
+        """What the confidence rests on; empty without a verdict."""
+        found: Mapping[str, float] = self.report.get("verdict", {}).get("confidence_from") or {}
+        return found
 
 
 def labels(groups: Iterable[str] = GROUPS) -> list[Label]:
@@ -59,10 +66,20 @@ def labels(groups: Iterable[str] = GROUPS) -> list[Label]:
                 tuple(shlex.split(row["given"])),
                 row["loads"],
                 tuple(row["accept"].split(";")) if row["accept"] else (),
+                row["origin"].partition(" ")[0],
             )
-            for row in csv.DictReader(file)
+            for row in _with_origins(csv.DictReader(file))
             if row["file"].split("/")[0] in groups
         ]
+
+
+def _with_origins(rows: Iterable[dict[str, str]]) -> Iterator[dict[str, str]]:
+    """Spell out the origin of rows that say "same" as the one above."""
+    origin = ""
+    for row in rows:
+        if not row["origin"].startswith("same"):
+            origin = row["origin"]
+        yield {**row, "origin": origin}
 
 
 @lru_cache(maxsize=256)

@@ -8,8 +8,10 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
+from fit import CLASS_PRIOR, OPEN_PRIOR, Seen, brier, confidence_of, held_out, seen
 from judged import (
     ROOT,
     Label,
@@ -21,6 +23,8 @@ from judged import (
     outcome,
     share,
 )
+
+from stallscope.analyzers.confidence_map import CLASS_KNOTS, UNDETERMINED_KNOTS
 
 PAGE = ROOT / "docs" / "corpus.md"
 BEGIN, END = "<!-- begin: tests/corpus/page.py -->\n", "<!-- end -->\n"
@@ -62,21 +66,62 @@ def confusion(rows: Sequence[Label]) -> str:
 
 
 def reliability(rows: Sequence[Label]) -> str:
-    """Compare confidence with agreement; "undetermined" claims no class."""
-    judged = [row for row in rows if expects_class(row) and outcome(row).confidence is not None]
-    lines = ["| confidence | files | mean confidence | agree |", "|---|---|---|---|"]
-    for low, high in ((0.0, 0.5), (0.5, 0.75), (0.75, 1.01)):
-        some = [
-            row
-            for row in judged
-            if outcome(row).verdict != "undetermined"
-            and low <= (outcome(row).confidence or 0.0) < high
-        ]
-        if some:
-            mean = sum(outcome(row).confidence or 0.0 for row in some) / len(some)
-            name = f"{low:.2f} to {min(high, 1.0):.2f}"
-            lines.append(f"| {name} | {len(some)} | {mean:.2f} | {share(map(agrees, some)):.0%} |")
+    """Compare confidence with what was right, as shown and as a map fitted to others gives it."""
+    some = seen(rows)
+    shown = [(one, confidence_of(one, (CLASS_KNOTS, UNDETERMINED_KNOTS))) for one in some]
+    prior = [(one, confidence_of(one, (CLASS_PRIOR, OPEN_PRIOR))) for one in some]
+    lines = [
+        f"{len(some)} verdicts on captures of {len({one.origin for one in some})} origins. "
+        f"Mean squared error (Brier score): {brier(shown):.3f} as shown, "
+        f"{brier(held_out(some)):.3f} held out, {brier(prior):.3f} by the prior alone.\n",
+        "| confidence | verdicts | mean | right | held out: verdicts | mean | right | wrong |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for low, high in pairwise(_EDGES):
+        inside, others = _within(shown, low, high), _within(held_out(some), low, high)
+        if inside or others:
+            lines.append(f"| {low:.2f} to {min(high, 1.0):.2f} | {_row(inside)} | {_row(others)}")
+            lines[-1] += f" | {sum(one.right == 0 for one, _ in inside)} |"
+    lines += ["", *_sure(shown)]
     return "\n".join(lines) + "\n"
+
+
+_EDGES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.01)
+SURE = 0.8
+
+
+def _within(
+    pairs: Sequence[tuple[Seen, float]], low: float, high: float
+) -> list[tuple[Seen, float]]:
+    return [(one, p) for one, p in pairs if low <= round(p, 2) < high]
+
+
+def _row(pairs: Sequence[tuple[Seen, float]]) -> str:
+    if not pairs:
+        return "0 | |"
+    mean = sum(p for _, p in pairs) / len(pairs)
+    right = sum(one.right for one, _ in pairs) / len(pairs)
+    return f"{len(pairs)} | {mean:.2f} | {right:.2f}"
+
+
+def _sure(shown: Sequence[tuple[Seen, float]]) -> list[str]:
+    """Count what is said with much confidence, of all verdicts and of those that name a class."""
+    lines = [
+        f"| confidence {SURE} or more | verdicts | not accepted | share of all that are accepted |",
+        "|---|---|---|---|",
+    ]
+    classes = [(one, p) for one, p in shown if not one.is_open]
+    for name, pairs in (("all", shown), ("that name a class", classes)):
+        sure, wrong, part = surest([(one.right > 0, p) for one, p in pairs])
+        lines.append(f"| {name} | {sure} | {wrong} | {part:.0%} |")
+    return lines
+
+
+def surest(verdicts: Sequence[tuple[bool, float]]) -> tuple[int, int, float]:
+    """Count the sure, the wrong among them, and return the share of the right that are sure."""
+    sure = [is_right for is_right, p in verdicts if round(p, 2) >= SURE]
+    right = sum(is_right for is_right, _ in verdicts)
+    return len(sure), len(sure) - sum(sure), sum(sure) / right if right else 0.0
 
 
 def files(rows: Sequence[Label]) -> str:

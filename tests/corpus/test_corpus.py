@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from derivation import faults
+from fit import fit, seen
 from judged import (
     Label,
     agrees,
@@ -17,10 +18,14 @@ from judged import (
     outcome,
     share,
 )
-from page import PAGE, tables, written
+from page import PAGE, surest, tables, written
+
+from stallscope.analyzers.confidence_map import CLASS_KNOTS, UNDETERMINED_KNOTS, interpolate
 
 ROWS = labels()
-LEAST_AGREEMENT, LEAST_FIRST = 0.95, 0.70
+LEAST_AGREEMENT, LEAST_FIRST = 0.97, 0.75
+MOST_WRONG, LEAST_SURE = 0.02, 0.50  # of the sure verdicts; of those that are right
+DRIFT = 0.05  # by which a fit to today's verdicts may differ from the map in use
 
 
 @pytest.mark.parametrize("label", ROWS, ids=lambda label: label.file)
@@ -55,6 +60,21 @@ def test_most_verdicts_agree(corpus: Path) -> None:
     assert share(map(agrees, judged)) >= LEAST_AGREEMENT, other
     later = {row.file: outcome(row).verdict for row in chosen if not is_first(row)}
     assert share(map(is_first, chosen)) >= LEAST_FIRST, later
+
+
+def test_sure_verdicts_are_right_and_half_of_the_right_are_sure(corpus: Path) -> None:
+    judged = [row for row in ROWS if expects_class(row)]
+    said = [(agrees(row), outcome(row).confidence or 0.0) for row in judged]
+    sure, wrong, part = surest(said)
+    assert wrong <= MOST_WRONG * sure, (wrong, sure)
+    assert part >= LEAST_SURE
+
+
+def test_the_map_of_confidence_fits_these_captures(corpus: Path) -> None:
+    for used, found in zip((CLASS_KNOTS, UNDETERMINED_KNOTS), fit(seen(ROWS)), strict=True):
+        for at in (0.0, 0.2, 0.33, 0.5, 0.6, 0.7, 0.85, 1.0):
+            drift = abs(interpolate(used, at) - interpolate(found, at))
+            assert drift <= DRIFT, f"at {at}: fitted anew {found}; run: python tests/corpus/fit.py"
 
 
 def test_the_page_shows_these_figures_and_argues_what_differs(corpus: Path) -> None:

@@ -59,8 +59,8 @@ def test_a_step_that_reads_its_memory() -> None:
     assert lines(step)["bandwidth_share", "limit_share"] == (True, told["bandwidth_share"] - 0.4)
     assert lines(step)["unexplained", "model_error"][0] is True
     # Estimated (0.4), no runner-up, every window alike, half of the step unexplained.
-    by_hand = 0.35 + 0.65 * 0.4 * (1 - told["unexplained"] / 2)
-    assert float(steps["confidence"]["answer"]) == pytest.approx(by_hand, abs=0.006)
+    by_hand = 0.4 * (1 - told["unexplained"] / 2)
+    assert terms(steps["confidence"])["weight"] == pytest.approx(by_hand)
 
 
 def test_a_queue_at_the_sequence_cap() -> None:

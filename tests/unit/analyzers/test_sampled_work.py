@@ -218,8 +218,8 @@ def test_estimates_decide_where_no_model_is_known(
 ) -> None:
     verdict = diagnose(estimated(flops, read)).verdict
     assert verdict.bottleneck == bottleneck
-    assert verdict.confidence <= 0.62
     if bottleneck != "undetermined":
+        assert verdict.confidence <= 0.6
         assert "the engine's own estimate" in verdict.sentence
 
 
