@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from stallscope.asked_prometheus import fleet_plan, read_replicas
+from stallscope.ending import deliver_after, end_with
 from stallscope.errors import StallscopeError, UsageError
 from stallscope.fleet import fleet_diagnosis, with_engines
 from stallscope.judge import judge_capture
@@ -28,16 +30,16 @@ from stallscope.options import (
     OutputOption,
     ThresholdsOption,
 )
-from stallscope.output import check_output, deliver, note
+from stallscope.output import check_output, deliver
 from stallscope.thresholds_file import read_thresholds
 from stallscope.traced import check_command, check_kept, keep_capture
-from stallscope.watched import WatchPlan, watch_server
+from stallscope.watched import WatchPlan, reach_server
 
 if TYPE_CHECKING:
     from stallscope.analyzers.result import Diagnosis
     from stallscope.profiler.capture import Capture
 
-OUR_STEP_FAILED = 70
+ADDRESS = re.compile(r"\w+://|(?:[^/@]*@)?[\w.\[\]-]+:\d+(?:/|$)")  # and no program's name
 
 
 def attach(
@@ -151,24 +153,33 @@ def attach(
         nvml=nvml,
         command=checked_command(command),
     )
-    seen = watch_server(watch, judged)
-    try:
-        watched = seen.capture()
-        keep_capture(capture, watched, force=force)
-        deliver(with_engines(judged(watched), seen.engines(), judged_one), destination)
-    except typer.Exit as verdict:
-        raise typer.Exit(seen.code or verdict.exit_code) from None
-    except StallscopeError as error:
-        if not command:
-            raise
-        note(" ".join(str(error).split()))
-        raise typer.Exit(seen.code or OUR_STEP_FAILED) from None
+    from stallscope.profiler.wrap.patient import patient
+
+    server = reach_server(watch, judged)
+    with patient():
+        seen = server.watch_on()
+        try:
+            watched = seen.capture()
+            keep = partial(keep_capture, capture, watched, force=force)
+            diagnosis = with_engines(judged(watched), seen.engines(), judged_one)
+            deliver_after(keep, diagnosis, destination)
+        except typer.Exit as verdict:
+            raise typer.Exit(seen.code or verdict.exit_code) from None
+        except StallscopeError as error:
+            if not command:
+                raise
+            raise end_with(seen.code, error) from None
     raise typer.Exit(seen.code)
 
 
 def checked_command(command: list[str] | None) -> tuple[str, ...]:
     """Return a command that can be started; () for none."""
     if command:
+        if ADDRESS.match(command[0]):
+            raise UsageError(
+                f"{command[0].rpartition('@')[2]}: one URL is watched at a time; put -- before a "
+                "command"
+            )
         check_command(command)
     return tuple(command or ())
 

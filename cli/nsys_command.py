@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
+from stallscope.ending import deliver_after, end_with
 from stallscope.errors import StallscopeError
 from stallscope.judge import judge_capture
 from stallscope.named_specs import named_device, named_model
@@ -24,7 +26,7 @@ from stallscope.options import (
     OutputOption,
     ThresholdsOption,
 )
-from stallscope.output import check_output, deliver, note
+from stallscope.output import check_output, note
 from stallscope.thresholds_file import read_thresholds
 from stallscope.traced import (
     can_trace_cuda,
@@ -38,7 +40,6 @@ from stallscope.traced import (
     wants_metrics,
 )
 
-OUR_STEP_FAILED = 70
 CONTEXT = {"allow_interspersed_args": False}  # what follows the command's name belongs to it
 
 
@@ -102,6 +103,7 @@ def nsys(
     from stallscope.profiler.nsys.installed import find_nsys
     from stallscope.profiler.wrap.command import Recording
     from stallscope.profiler.wrap.ended import with_end
+    from stallscope.profiler.wrap.patient import patient
 
     place = Surroundings()
     tool = find_nsys(place)
@@ -118,17 +120,18 @@ def nsys(
         return
     if not recording.cuda:
         note("no CUDA driver is loaded: ranges and system calls are traced, but no kernels")
-    with traced_folder(keep) as folder:
+    with patient(), traced_folder(keep) as folder:
         code = trace(place, tool, recording, folder, command)
         try:
             left = read_left(place, tool, folder, keep)
             traced = with_end(left, code, duration_s=duration)
-            keep_capture(capture, traced, force=force)
             known = {name: value for name, value in facts.items() if value is not None}
-            deliver(judge_capture(traced, thresholds=limits, goal=goal, facts=known), destination)
+            diagnosis = judge_capture(traced, thresholds=limits, goal=goal, facts=known)
+            deliver_after(
+                partial(keep_capture, capture, traced, force=force), diagnosis, destination
+            )
         except typer.Exit as verdict:
             raise typer.Exit(code or verdict.exit_code) from None
         except StallscopeError as error:
-            note(" ".join(str(error).split()))
-            raise typer.Exit(code or OUR_STEP_FAILED) from None
+            raise end_with(code, error) from None
     raise typer.Exit(code)

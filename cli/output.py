@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -67,6 +68,7 @@ def deliver(diagnosis: Diagnosis, output: Output) -> None:
     if not output.explain:
         diagnosis = without_derivation(diagnosis)
     images: dict[str, str] = {}
+    check_still_free(output)
     if output.path is not None and output.format == "markdown":
         images = plotted(diagnosis, output.path, force=output.force)
     put(rendered(diagnosis, output, images=images), output, diagnosis.verdict.sentence)
@@ -79,6 +81,19 @@ def without_derivation(diagnosis: Diagnosis) -> Diagnosis:
     from dataclasses import replace as with_fields
 
     return with_fields(diagnosis, explain=())
+
+
+def check_still_free(output: Output) -> None:
+    """Refuse a file that somebody, a watched command say, has written since it was checked."""
+    from stallscope.profiler.regular_file import replaceable
+
+    if output.path is None or output.force:
+        return
+    if replaceable(output.path, named=f"-o {output.path}").exists():
+        raise InputError(
+            f"-o {output.path}: was written by something else meanwhile, and is left as it is; "
+            "name another file, or add --force"
+        )
 
 
 def put(text: str, output: Output, sentence: str) -> None:
@@ -165,8 +180,12 @@ def wants_color(output: Output) -> bool:
 
 
 def note(text: str) -> None:
-    """Print a line for people on stderr; stdout is the report's."""
-    print(f"stallscope: {text}", file=sys.stderr, flush=True)
+    """Print a line for people on stderr; stdout is the report's.
+
+    A terminal that has gone, or a closed pipe, must not take the report with it.
+    """
+    with suppress(OSError):
+        print(f"stallscope: {text}", file=sys.stderr, flush=True)
 
 
 def changes_only() -> Callable[[str], None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from stallscope.errors import StallscopeError
@@ -54,7 +55,8 @@ class RunningVerdict:
         seconds = (latest.t_ns - scrapes[0].t_ns) / 1e9
         line = f"{seconds:.0f} s: {gauges(latest)}: {found}"
         if self._is_live:
-            print(f"\r\x1b[Kstallscope: {line}", end="", file=sys.stderr, flush=True)
+            with suppress(OSError):
+                print(f"\r\x1b[Kstallscope: {line}", end="", file=sys.stderr, flush=True)
         elif found != self._last:
             note(line)
         self._last = found
@@ -62,7 +64,8 @@ class RunningVerdict:
     def end(self) -> None:
         """Leave the line that was kept up to date."""
         if self._is_live and self._last is not None:
-            print(file=sys.stderr, flush=True)
+            with suppress(OSError):
+                print(file=sys.stderr, flush=True)
 
 
 def gauges(scrape: Scrape) -> str:

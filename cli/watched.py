@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from stallscope.analyzers.result import Diagnosis
     from stallscope.profiler.attach.access import Access
     from stallscope.profiler.attach.address import Address
+    from stallscope.profiler.attach.fetch import Fetcher
     from stallscope.profiler.attach.gpus import ServerGpus
     from stallscope.profiler.attach.watch import Watch
     from stallscope.profiler.capture import Capture
@@ -71,10 +72,33 @@ class Seen:
         return {name: capture_of_scrapes(own, shown) for name, own in parts.items()}
 
 
-def watch_server(plan: WatchPlan, judge: Callable[[Capture], Diagnosis]) -> Seen:
-    """Watch a server to the end of the plan, and say on stderr how it stands meanwhile.
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """A server that was asked once, and what goes on asking it."""
 
-    Raises InputError before anything is started where the server cannot be read at all.
+    plan: WatchPlan
+    fetcher: Fetcher
+    watch: Watch
+    running: RunningVerdict
+
+    def watch_on(self) -> Seen:
+        """Watch to the end of the plan, and say on stderr how it stands meanwhile."""
+        gpus = _sampled(self.plan)
+        self.watch.start()
+        try:
+            code = _lasting(self.plan, self.watch)
+        finally:
+            self.watch.stop()
+            self.running.end()
+            self.fetcher.close()
+            gpus.stop()
+        return Seen(self.plan, code, self.watch, gpus)
+
+
+def reach_server(plan: WatchPlan, judge: Callable[[Capture], Diagnosis]) -> Reached:
+    """Ask a server for its page once; nothing is started yet.
+
+    Raises InputError where it cannot be read at all.
     """
     from stallscope.profiler.attach.failures import FetchFailed
     from stallscope.profiler.attach.fetch import Fetcher, Patience
@@ -95,17 +119,9 @@ def watch_server(plan: WatchPlan, judge: Callable[[Capture], Diagnosis]) -> Seen
     try:
         watch.try_once()
     except FetchFailed as failed:
-        raise InputError(f"{shown}: {failed}") from failed
-    gpus = _sampled(plan)
-    watch.start()
-    try:
-        code = _lasting(plan, watch)
-    finally:
-        watch.stop()
-        running.end()
         fetcher.close()
-        gpus.stop()
-    return Seen(plan, code, watch, gpus)
+        raise InputError(f"{shown}: {failed}") from failed
+    return Reached(plan, fetcher, watch, running)
 
 
 def _sampled(plan: WatchPlan) -> ServerGpus:
@@ -128,8 +144,7 @@ def _lasting(plan: WatchPlan, watch: Watch) -> int:
 
         return follow(plan.command, os.environ)
     note(f"watching {plan.address.shown} for {plan.duration_s:g} s; Ctrl-C ends it")
-    with _ended_by_signals():
-        watch.wait(plan.duration_s)
+    _wait_or_signal(watch, plan.duration_s)
     return 0
 
 
@@ -137,17 +152,25 @@ class _Ended(Exception):
     """Somebody wants the watch to end."""
 
 
-@contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """Let SIGINT and SIGTERM end the block, and nothing more."""
+def _wait_or_signal(watch: Watch, seconds: float) -> None:
+    """Wait for a time, or until a signal asks for the end; a second one asks for nothing more."""
+    is_waiting = True
 
     def end(number: int, frame: FrameType | None) -> None:
-        raise _Ended
+        nonlocal is_waiting
+        took_signal()
+        if is_waiting:
+            is_waiting = False
+            raise _Ended
 
-    before = {n: signal.signal(n, end) for n in (signal.SIGINT, signal.SIGTERM)}
+    from stallscope.profiler.wrap.patient import ENDING, took_signal
+
+    heard = [n for n in ENDING if signal.getsignal(n) is not signal.SIG_IGN]  # nohup ignores one
+    before = {n: signal.signal(n, end) for n in heard}
     try:
         with suppress(_Ended):
-            yield
+            watch.wait(seconds)
+            is_waiting = False
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

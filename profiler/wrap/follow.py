@@ -10,8 +10,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from stallscope.errors import InputError
-
-_PASSED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+from stallscope.profiler.wrap.patient import ENDING, took_signal
 
 
 def follow(command: Sequence[str], environ: Mapping[str, str]) -> int:
@@ -40,6 +39,8 @@ def follow(command: Sequence[str], environ: Mapping[str, str]) -> int:
             reason = error.strerror or error
             raise InputError(f"{command[0]}: cannot be started: {reason}") from error
         running.append(process)
+        for number in tuple(signals):  # that came while it was being started
+            pass_on(number)
         code = process.wait()
     if code <= 0 and (code or signals):
         return 128 + (-code or signals[0])
@@ -53,9 +54,10 @@ def _caught(pass_on: Callable[[int], None]) -> Iterator[list[int]]:
 
     def handle(number: int, frame: FrameType | None) -> None:
         came.append(number)
+        took_signal()
         pass_on(number)
 
-    heard = [n for n in _PASSED if signal.getsignal(n) is not signal.SIG_IGN]  # nohup ignores one
+    heard = [n for n in ENDING if signal.getsignal(n) is not signal.SIG_IGN]  # nohup ignores one
     before = {number: signal.signal(number, handle) for number in heard}
     try:
         yield came

@@ -75,10 +75,12 @@ class Watching:
             text=True,
         )
 
-    def interrupted(self, number: signal.Signals) -> dict[str, Any]:
-        """Send a signal and return the report that follows."""
+    def interrupted(self, number: signal.Signals, *, times: int = 1) -> dict[str, Any]:
+        """Send a signal, 20 ms apart if several times, and return the report that follows."""
         assert self.process is not None
-        self.process.send_signal(number)
+        for index in range(times):
+            time.sleep(0.02 if index else 0)
+            self.process.send_signal(number)
         out, _ = self.process.communicate(timeout=120)
         self.code = self.process.returncode
         report: dict[str, Any] = json.loads(out)
@@ -385,7 +387,7 @@ def test_a_command_ends_in_peace_where_the_server_turns_out_to_be_none() -> None
     assert len(done.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_watch_and_what_was_seen_is_judged(number: signal.Signals) -> None:
     with serving(full_pool) as served, started() as watching:
         watching.start(served.url)
@@ -404,9 +406,78 @@ def test_a_signal_reaches_the_command_and_what_was_seen_is_judged() -> None:
     assert report["verdict"]["class"] == "capacity"
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("has_command", [True, False])
+def test_whoever_asks_several_times_gets_the_report_too(
+    number: signal.Signals, has_command: bool
+) -> None:
+    """Service managers and closing terminals send signals in pairs."""
+    with serving(full_pool) as served, started() as watching:
+        command = wrapped(served.url, "import time; time.sleep(60)")
+        watching.start(*(command if has_command else [served.url]))
+        wait_for(served, 10)
+        report = watching.interrupted(number, times=4)
+    assert watching.code == (128 + number if has_command else 0)
+    assert report["verdict"]["class"] == "capacity"
+
+
+def test_a_terminal_that_goes_takes_no_report_with_it(tmp_path: Path) -> None:
+    """Both its signal and its output are gone; what is written to a file is whole."""
+    report, captured = tmp_path / "x.json", tmp_path / "x.sqlite"
+    main_end, terminal = os.openpty()
+    with serving(full_pool) as served:
+        own = ["-o", str(report), "--capture", str(captured)]
+        process = subprocess.Popen(
+            [SCRIPT, "attach", *own, *wrapped(served.url, "import time; time.sleep(60)")],
+            stdin=terminal,
+            stdout=terminal,
+            stderr=terminal,
+            start_new_session=True,
+        )
+        os.close(terminal)
+        wait_for(served, 10)
+        os.close(main_end)
+        process.send_signal(signal.SIGHUP)
+        assert process.wait(timeout=120) == 128 + signal.SIGHUP
+    assert json.loads(report.read_text())["verdict"]["class"] == "capacity"
+    assert read_capture(captured).engine_samples
+
+
+@pytest.mark.parametrize("suffix", ["json", "md"])
+def test_a_file_that_the_command_wrote_is_left_and_the_report_shown(
+    suffix: str, tmp_path: Path
+) -> None:
+    path, captured = tmp_path / f"x.{suffix}", tmp_path / "x.sqlite"
+    program = f"import time; time.sleep(1); open({str(path)!r}, 'w').write('results')"
+    with serving(full_pool) as served:
+        options = ["-o", str(path), "--capture", str(captured)]
+        done = attach(*options, *wrapped(served.url, program))
+    assert done.returncode == 70
+    assert path.read_text() == "results"
+    assert {p.name for p in tmp_path.iterdir()} == {path.name, captured.name}
+    assert "was written by something else meanwhile, and is left as it is" in done.stderr
+    assert "the report follows on stdout instead" in done.stderr
+    if suffix == "json":
+        assert json.loads(done.stdout)["verdict"]["class"] == "capacity"
+    else:
+        assert done.stdout.startswith("# stallscope report\n")
+
+
+def test_a_capture_that_the_command_wrote_is_left_and_the_report_written(tmp_path: Path) -> None:
+    path, captured = tmp_path / "x.json", tmp_path / "x.sqlite"
+    program = f"import time; time.sleep(1); open({str(captured)!r}, 'w').write('mine')"
+    with serving(full_pool) as served:
+        options = ["-o", str(path), "--capture", str(captured)]
+        done = attach(*options, *wrapped(served.url, program))
+    assert (done.returncode, captured.read_text()) == (70, "mine")
+    assert json.loads(path.read_text())["verdict"]["class"] == "capacity"
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
+        ("http://h http://g:8000", 2, "http://g:8000: one URL is watched at a time; put -- before"),
+        ("h:8000 u:p@g:8000/metrics", 2, "g:8000/metrics: one URL is watched at a time"),
         ("", 2, "name the server: stallscope attach http://HOST:PORT, or --prometheus URL"),
         ("ftp://h", 2, "give http:// or https:// and a host"),
         ("http://h --duration 0", 2, "--duration"),
