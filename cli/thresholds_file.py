@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stallscope.errors import InputError
+from stallscope.profiler.nearest import did_you_mean
 
 if TYPE_CHECKING:
     from stallscope.analyzers.thresholds import Thresholds
@@ -26,7 +27,9 @@ def read_thresholds(path: Path | None) -> Thresholds:
     table = load_toml(path)
     for key in table:
         if key not in names:
-            raise InputError(f"--thresholds {path}: unknown key {key!r}; known: {', '.join(names)}")
+            raise InputError(
+                f"--thresholds {path}: unknown key {key!r}; {did_you_mean(key, names)}"
+            )
     return Thresholds(**{key: checked(path, key, value) for key, value in table.items()})
 
 
