@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stallscope.analyzers.benchmark.facts import is_benchmark_only
+from stallscope.analyzers.benchmark.latency import client_latencies
+from stallscope.analyzers.cost.arithmetic import weight_bytes
+from stallscope.analyzers.cost.kv_bytes import kv_bytes_per_token
 from stallscope.analyzers.judge import Judgement, offered_concurrency
 from stallscope.analyzers.load.standstill import standstill_share
 from stallscope.analyzers.load.weights_read import weights_share
@@ -12,6 +15,28 @@ from stallscope.analyzers.measures import measure
 from stallscope.analyzers.prepared import Run
 from stallscope.analyzers.step.clocks import clock_shares
 from stallscope.profiler.evidence import Measure
+
+_FEW = 20  # gaps between tokens: with fewer a 99th percentile is one gap's
+
+
+def cause_measures(run: Run) -> Iterator[Measure]:
+    """Yield what edges of the coupling ask for: copies of KV, weights in memory, the ITL's tail."""
+    cost = run.cost
+    if cost is not None and cost.machine.ranks > 1:
+        ranks = cost.machine.ranks
+        once = kv_bytes_per_token(cost.spec, cost.kv_dtype)
+        each = kv_bytes_per_token(cost.spec, cost.kv_dtype, tensor_parallel=ranks)
+        if once:
+            source = f"KV bytes per token on one of {ranks} devices × {ranks} ÷ those of one device"
+            yield measure("kv_copies", ranks * each / once, "derived", source)
+    device = run.capture.subject.device
+    if cost is not None and device is not None and device.memory_bytes:
+        held = weight_bytes(cost.spec, cost.dtype, tensor_parallel=cost.machine.ranks)
+        source = "weights on a device ÷ its memory, counted from the config"
+        yield measure("weights_of_memory", held / device.memory_bytes, "derived", source)
+    gaps = client_latencies(run.capture).get("itl_s")
+    if gaps is not None and gaps.p50 and gaps.p99 is not None and (gaps.n or 0) >= _FEW:
+        yield measure("itl_tail", gaps.p99 / gaps.p50, "derived", "ITL p99 ÷ p50")
 
 
 def decision_measures(run: Run, judgement: Judgement) -> Iterator[Measure]:

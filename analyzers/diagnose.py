@@ -12,7 +12,7 @@ from stallscope.analyzers.benchmark.measures import benchmark_measures
 from stallscope.analyzers.benchmark.step import all_steps, step_notes
 from stallscope.analyzers.benchmark.sweep import build_sweep, sweep_note
 from stallscope.analyzers.cost.operator_table import operator_table
-from stallscope.analyzers.decision_measures import decision_measures
+from stallscope.analyzers.decision_measures import cause_measures, decision_measures
 from stallscope.analyzers.document import document_verdict
 from stallscope.analyzers.explain.build import explain
 from stallscope.analyzers.gaps import unobserved
@@ -104,7 +104,7 @@ def diagnose(
     judgement = judge_run(run)
     windows = _windows(run)
     rules = _rules(run, judgement.demand)
-    compared = decision_measures(run, judgement)
+    compared = (*decision_measures(run, judgement), *cause_measures(run))
     measures = _with_rule_measures((*_measures(run, judgement), *compared), rules)
     replay = None
     if not is_benchmark_only(capture):  # a client's requests tell no admission

@@ -84,6 +84,12 @@ MEASURES: dict[str, tuple[str, str]] = {
     "kv_bytes_per_token": ("bytes", "KV cache per token by the formula"),
     "kv_bytes_per_token_allocated": ("bytes", "KV tensors' bytes over the tokens they hold"),
     "kv_read_bytes_per_decode_step": ("bytes", "KV read in a decode step"),
+    "kv_copies": (
+        "count",
+        "KV entries that all devices hold for one, sharing each layer",
+    ),
+    "weights_of_memory": ("fraction", "weights on a device over its memory"),
+    "itl_tail": ("count", "99th percentile of the gaps between tokens over the median"),
     "memory_used": ("fraction", "device memory used over total"),
     "allocation_failures": ("count", "refused allocations"),
     "sm_throughput": ("fraction", "SM throughput over its peak"),

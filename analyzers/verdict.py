@@ -91,7 +91,7 @@ def build_verdict(
         limits=limits_of(decisions),
         between=headline.decision.between,
         next_limit=(whatif.next_limit if whatif else None) or headline.decision.next_class,
-        chain=build_chain(headline, measures, lone_mix(run.capture)),
+        chain=build_chain(headline, measures, lone_mix(run.capture), run.capture.subject.engine),
         limit=headline.decision.limit,
         grounds=weighed,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from stallscope.analyzers.result import Link, Remedy, WontHelp
+from stallscope.analyzers.result import Remedy, WontHelp
 from stallscope.analyzers.trace_copies import prevailing_way
 from stallscope.analyzers.words import percent
 from stallscope.profiler.evidence import Measure
@@ -76,18 +76,6 @@ _HIDE_BETWEEN = Remedy(
     "the exposed share of communication falls in a new trace",
     ("communication_exposed", "copies_between_devices"),
 )
-_CAUSES: Mapping[str, tuple[str, str]] = {
-    "copies_to_device": (
-        "what kernels need (weights, KV cache or inputs) comes from the host",
-        "kernels wait for copies",
-    ),
-    "copies_to_host": ("results or KV cache are copied to the host", "kernels wait for copies"),
-    "copies_between_devices": ("devices copy data to each other", "kernels wait for copies"),
-    "communication_exposed": (
-        "devices exchange results, and compute nothing meanwhile",
-        "kernels wait for the exchange",
-    ),
-}
 _OF_WAY = {
     "copies_to_device": "copies from the host take",
     "copies_to_host": "copies to the host take",
@@ -104,17 +92,6 @@ def link_text(found: Mapping[str, Measure]) -> str | None:
     text = f"{_OF_WAY[way]} {percent(found[way].value)} of the traced window"
     rate = found.get("host_to_device_rate") if way == "copies_to_device" else None
     return text if rate is None else f"{text}, {rate.value / 1e9:.1f} GB/s for each device"
-
-
-def link_chain(found: Mapping[str, Measure]) -> tuple[Link, ...]:
-    """Say what the links carry that kernels wait for; nothing where no trace tells."""
-    way = prevailing_way(found)
-    if way is None:
-        return ()
-    cause, effect = _CAUSES[way]
-    further = ("host_to_device_bytes", "host_to_device_rate") if way == "copies_to_device" else ()
-    exposed = () if way == "communication_exposed" else ("copies_exposed",)
-    return (Link(cause, effect, (way, *further, *exposed, "gpu_busy")),)
 
 
 def link_remedies(found: Mapping[str, Measure]) -> list[Remedy]:

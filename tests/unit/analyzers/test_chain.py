@@ -75,8 +75,9 @@ def test_preemption_that_decides_ends_in_lost_tokens_and_in_the_queue_behind_it(
     again = "prompt and output prefilled again"
     assert effects == ["preemption", again, "fewer new tokens per second"]
     queues = dataclasses.replace(lost, admission=Admission({"tokens": 1.0}, 1.0, "derived", "x"))
-    last = build_chain(queues, MEASURES)[-1]
-    assert (last.cause, last.effect) == (again, "requests queue")
+    *_, queue, last = build_chain(queues, MEASURES)
+    assert (queue.cause, queue.effect) == (again, "requests queue")
+    assert (last.cause, last.effect) == ("requests queue", "TTFT grows")
 
 
 @pytest.mark.parametrize(

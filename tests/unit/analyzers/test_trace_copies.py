@@ -9,7 +9,7 @@ from stallscope.analyzers.measures import measure
 from stallscope.analyzers.result import Diagnosis
 from stallscope.analyzers.trace_copies import copy_measures, prevailing_way
 from stallscope.analyzers.trace_figures import trace_measures
-from stallscope.analyzers.whatif.link_remedies import link_chain, link_remedies, link_text
+from stallscope.analyzers.whatif.link_remedies import link_remedies, link_text
 from stallscope.profiler.capture import Capture, DeviceSample, Event, KernelSummary
 from stallscope.profiler.evidence import Measure
 
@@ -138,7 +138,6 @@ def test_pinning_and_overlap_are_named_where_there_is_something_to_win() -> None
 def test_communication_and_copies_back_have_their_own_advice() -> None:
     exchanged = seen(communication_exposed=0.6)
     assert link_text(exchanged) == "communication takes 60 % of the traced window"
-    assert link_chain(exchanged)[0].effect == "kernels wait for the exchange"
     assert "split the model over fewer devices" in link_remedies(exchanged)[0].action
     back = seen(copies_to_host=0.6, copies_exposed=0.6, gpu_busy=0.3)
     assert [r.action.partition(":")[0] for r in link_remedies(back)] == [
@@ -149,4 +148,3 @@ def test_communication_and_copies_back_have_their_own_advice() -> None:
 
 def test_nothing_is_said_of_links_without_a_trace() -> None:
     assert link_text({}) is None
-    assert link_chain({}) == ()

@@ -1,0 +1,36 @@
+"""What is known of a run as facts that edges can ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from stallscope.analyzers.judge import Judgement
+from stallscope.profiler.evidence import Measure
+
+_ROOMY = 0.95  # a pool that was never this full refused nobody by itself
+# Engines whose scheduler, as it comes, takes in only what can run to its longest output.
+_RESERVING = ("tensorrt-llm",)
+
+
+def facts_of(
+    judgement: Judgement, found: Mapping[str, Measure], engine: str | None = None
+) -> dict[str, float]:
+    """Return the measures by name, and what the verdict found."""
+    facts = {name: m.value for name, m in found.items()}
+    limit, queues = judgement.decision.limit, judgement.admission is not None
+    is_thrash = judgement.preemption is not None
+    facts["queues"] = float(queues)
+    facts["no_queue"] = float(not queues)
+    facts["thrash"] = float(is_thrash)
+    facts["held_by_kv"] = float(queues and not is_thrash)
+    facts["by_kv"] = float(limit == "kv")
+    facts["held_by_tokens"] = float(limit == "tokens")
+    facts["held_by_prefill"] = float(limit == "prefill")
+    counted = facts.get("preemptions", 0.0) > 0
+    facts["only_inferred"] = float(not counted and facts.get("preemptions_inferred", 0.0) > 0)
+    peak = facts.get("kv_used_peak")
+    if peak is not None and limit == "kv" and not is_thrash and queues:
+        facts["reserves"] = float(peak < _ROOMY and (engine or "").lower() in _RESERVING)
+    if facts.get("ridge") and "intensity_decode" in facts:
+        facts["intensity_of_ridge"] = facts["intensity_decode"] / facts["ridge"]
+    return facts
