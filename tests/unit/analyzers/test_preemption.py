@@ -187,5 +187,4 @@ def test_a_queue_behind_prompts_that_run_again_is_an_effect_of_the_full_pool() -
     found = diagnose(Capture(steps=steps, requests=rows)).verdict
     assert (found.bottleneck, found.load, found.next_limit) == ("capacity", "overloaded", "compute")
     assert found.chain[-2].cause == "prompt and output prefilled again"
-    assert found.chain[-1].effect == "TTFT grows"
-    assert found.chain[-1].effect == "requests queue"
+    assert found.chain[-2].effect == found.chain[-1].cause == "requests queue"
