@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
@@ -22,6 +23,13 @@ from stallscope.options import (
     OutputOption,
 )
 from stallscope.output import Output, check_output, put, text_width, wants_color
+from stallscope.plan_probe import (
+    ProbedDevice,
+    check_probing,
+    deliver_reading,
+    note_disturbance,
+    take_reading,
+)
 from stallscope.sizes import parse_bytes
 
 if TYPE_CHECKING:
@@ -31,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def plan(
-    model: Annotated[str, typer.Option(help=MODEL_HELP)],
+    model: Annotated[str | None, typer.Option(help=MODEL_HELP)] = None,
     gpu: GpuOption = None,
     gpu_file: GpuFileOption = None,
     gpus: Annotated[
@@ -79,12 +87,36 @@ def plan(
     draft: Annotated[
         str | None, typer.Option(metavar="MODEL", help="What drafts; looked up if not given.")
     ] = None,
+    probe: Annotated[
+        bool, typer.Option("--probe", help="Measure the device at hand first; takes a minute.")
+    ] = False,
+    device: Annotated[
+        ProbedDevice | None, typer.Option(help="What --probe measures; auto if not given.")
+    ] = None,
+    write_gpu_file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Keep what --probe measured, for --gpu-file."),
+    ] = None,
     output: OutputOption = None,
     format: FormatOption = None,
     force: ForceOption = False,
 ) -> None:
     """Predict memory, speed and limits of a model on a device, without a run."""
     destination = check_output(output, format=format, force=force)
+    probing = check_probing(
+        probe,
+        device=device,
+        write_gpu_file=write_gpu_file,
+        names_device=gpu is not None or gpu_file is not None,
+        force=force,
+    )
+    weights = parse_dtypes(dtype, "--dtype", get_args(Dtype))
+    caches = parse_dtypes(kv_dtype, "--kv-dtype", get_args(KvDtype))
+    if model is None:
+        if probing is None:
+            raise UsageError("Missing option '--model': say what to plan, or add --probe")
+        deliver_reading(take_reading(probing, named(weights)), destination)
+        return
     from stallscope.analyzers.kv_life import DEFAULT_LENGTHS
     from stallscope.analyzers.plan.options import DEFAULT_ACCEPTANCE, PlanOptions
     from stallscope.analyzers.plan.planner import plan as plan_model
@@ -99,12 +131,14 @@ def plan(
         raise UsageError("--draft drafts nothing without --speculate: say how many tokens a step")
     if acceptance is not None and speculate is None:
         raise UsageError("--acceptance is of drafted tokens: add --speculate N, how many a step")
-    device = named_device(gpu, gpu_file)
-    weights = parse_dtypes(dtype, "--dtype", get_args(Dtype))
-    caches = parse_dtypes(kv_dtype, "--kv-dtype", get_args(KvDtype))
+    planned = named_device(gpu, gpu_file)
+    if probing is not None:
+        reading = take_reading(probing, named(weights) or named((spec.dtype,)))
+        note_disturbance(reading)
+        planned = reading.device
     options = PlanOptions(
         model=spec,
-        device=device,
+        device=planned,
         num_devices=gpus,
         dtype=weights[0],
         kv_dtype=caches[0],
@@ -114,13 +148,18 @@ def plan(
         kv_lengths=DEFAULT_LENGTHS if kv_table is None else parse_lengths(kv_table),
         choices=tuple(product(weights, caches)),
         sweep=sweep,
-        cpu_offload_bytes=offloaded(cpu_offload, device),
+        cpu_offload_bytes=offloaded(cpu_offload, planned),
         drafted=speculate,
         acceptance=DEFAULT_ACCEPTANCE if acceptance is None else acceptance,
         draft=None if draft is None else load_model(draft),
     )
     check_offload(options)
     deliver_plan(plan_model(options), destination)
+
+
+def named(dtypes: tuple[str | None, ...]) -> tuple[str, ...]:
+    """Return the dtypes that were given."""
+    return tuple(dtype for dtype in dtypes if dtype is not None)
 
 
 def check_offload(options: PlanOptions) -> None:

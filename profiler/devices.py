@@ -11,6 +11,7 @@ from typing import Literal
 
 from stallscope.errors import InputError
 from stallscope.profiler.checked_json import Fields, read_object
+from stallscope.profiler.device_products import read_products
 from stallscope.profiler.nearest import did_you_mean
 from stallscope.profiler.spec import DeviceSpec
 
@@ -19,6 +20,7 @@ PEAK_DTYPES = ("fp32", "tf32", "fp16", "bf16", "fp8", "int8", "int4", "fp4")
 _FIELDS = (
     *("name", "peak_flops", "memory_bytes", "memory_bytes_per_s", "kind", "is_cpu"),
     *("link", "link_bytes_per_s", "power_w", "host_link_bytes_per_s", "sources"),
+    *("products", "launch_s"),
 )
 
 
@@ -67,6 +69,8 @@ def _device(entry: Fields) -> DeviceSpec:
         power_w=_optional(entry, "power_w"),
         host_link_bytes_per_s=_optional(entry, "host_link_bytes_per_s"),
         sources=_sources(entry),
+        products=read_products(entry),
+        launch_s=_optional(entry, "launch_s"),
     )
 
 

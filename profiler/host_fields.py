@@ -86,6 +86,11 @@ class OtherCpuCores:
         return self._busy_s() - time.process_time_ns() / 1e9
 
 
+def other_cores(proc: Path = Path("/proc")) -> OtherCpuCores:
+    """Return what tells, at each call, how many cores others kept busy since the last one."""
+    return OtherCpuCores(_busy(proc))
+
+
 def _rss(proc: Path) -> Callable[[], float]:
     if sys.platform == "linux":
         return FileFigure(proc / "self" / "statm", rss_bytes)

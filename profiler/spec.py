@@ -97,6 +97,17 @@ def attention_pairs(start: int, tokens: int, window: int | None) -> int:
 
 
 @dataclass(frozen=True, slots=True)
+class ProductTime:
+    """Measured seconds of one product of `rows` rows with a matrix that no cache held."""
+
+    dtype: str
+    inputs: int
+    outputs: int
+    rows: int
+    time_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceSpec:
     """A device's limits. `peak_flops` are dense, by dtype, in FLOP/s; bandwidths in bytes/s.
 
@@ -114,6 +125,8 @@ class DeviceSpec:
     power_w: float | None = None
     host_link_bytes_per_s: float | None = None  # one direction; where `link` is not the host's own
     sources: Mapping[str, str] = field(default_factory=dict)  # field → where its figure is from
+    products: tuple[ProductTime, ...] = ()  # by shape class, where they were measured
+    launch_s: float | None = None  # that one small operator costs, as measured
 
     @property
     def to_host_bytes_per_s(self) -> float | None:

@@ -36,7 +36,7 @@ def run(
     any work for options that cannot be met.
     """
     job = prepare(options)
-    _prepare_process()
+    prepare_process()
     try:
         device = choose_device(options.device)
         session_type = _session_type(options.engine)
@@ -67,7 +67,7 @@ def _session_type(engine: str) -> type[Session]:
     return Session
 
 
-def _prepare_process() -> None:
+def prepare_process() -> None:
     """Set what torch and its OpenMP library read once, as they load; the user's own setting wins.
 
     Without huge pages a CPU reads memory a third slower. A thread that waits for the others spins

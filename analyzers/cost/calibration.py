@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from stallscope.analyzers.cost.roofline import CostModel, Machine
+from stallscope.analyzers.cost.shape_classes import class_times
 from stallscope.analyzers.event_fields import whole_events
 from stallscope.analyzers.stated.weights import method_of
 from stallscope.profiler.capture import Capture, Event
@@ -89,11 +90,16 @@ def build_cost_model(capture: Capture) -> CostModel | NoCostModel:
     if peak is None:
         reason = f"{subject.device.name} has no known peak for {subject.dtype}"
         return NoCostModel(reason, "give the device's figures with --gpu-file")
+    times, linears_from = linear_times(capture), Machine.linears_from
+    if not times and subject.device.products:
+        times = class_times(subject.model, subject.dtype, subject.device.products)
+        linears_from = "linears between the shapes that were probed on this machine"
     machine = Machine(
         peak_flops=peak,
         bytes_per_s=working_set_bandwidth(capture) or subject.device.memory_bytes_per_s,
         kind=subject.device.kind,
-        linear_times=linear_times(capture),
+        linear_times=times,
+        linears_from=linears_from,
         ranks=subject.num_devices,
         link_bytes_per_s=subject.device.link_bytes_per_s,
         # Our runner offloads nothing, and a CPU has one memory; of other engines nothing tells.

@@ -27,15 +27,16 @@ class Machine:
     """What the device can do at the run's dtype.
 
     `linear_times` holds measured seconds of one instance, by group, as (rows, seconds) sorted by
-    rows; empty where nothing was measured. `ranks` share the work (tensor parallel);
-    `link_bytes_per_s` connects them. `holds_all` where weights and KV are known to lie in the
-    device's own memory.
+    rows; empty where nothing was measured. `linears_from` says how they were found. `ranks` share
+    the work (tensor parallel); `link_bytes_per_s` connects them. `holds_all` where weights and KV
+    are known to lie in the device's own memory.
     """
 
     peak_flops: float
     bytes_per_s: float
     kind: str  # "datasheet" or "achievable"
     linear_times: Mapping[str, tuple[tuple[int, float], ...]] = field(default_factory=dict)
+    linears_from: str = "linears probed at the run's own row counts"
     ranks: int = 1
     link_bytes_per_s: float | None = None
     holds_all: bool = False

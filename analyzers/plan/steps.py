@@ -49,6 +49,8 @@ def budget_of(cost: CostModel, shape: StepShape) -> tuple[BudgetPart, ...]:
     """Return a step's floor by part."""
     time = cost.step_time(shape)
     source = f"roofline against the {cost.machine.kind} peak"
+    if cost.machine.linear_times:
+        source = f"{cost.machine.linears_from}, the rest {source}"
     parts = {
         "weights": time.weights,
         "kv": time.kv,
@@ -56,6 +58,8 @@ def budget_of(cost: CostModel, shape: StepShape) -> tuple[BudgetPart, ...]:
         "communication": time.communication,
         "transfer": time.transfer,
     }
+    if time.excess:
+        parts["unexplained"] = time.excess  # of measured products, beyond their bytes and FLOPs
     return tuple(
         BudgetPart(name, seconds, seconds / time.floor, "estimated", source)
         for name, seconds in parts.items()
@@ -63,14 +67,15 @@ def budget_of(cost: CostModel, shape: StepShape) -> tuple[BudgetPart, ...]:
 
 
 def bound_of(budget: Sequence[BudgetPart]) -> str:
-    """Return the class of limit that takes most of a floor."""
+    """Return the class of limit that takes most of a floor; what nothing explains is none."""
     shares = {p.part: p.share for p in budget}
     sums = {
         "bandwidth": shares["weights"] + shares["kv"],
         "compute": shares["compute"],
         "interconnect": shares["communication"] + shares["transfer"],
     }
-    return max(sums, key=sums.__getitem__)
+    top = max(sums, key=sums.__getitem__)
+    return "undetermined" if shares.get("unexplained", 0.0) > sums[top] else top
 
 
 def phase_plan(

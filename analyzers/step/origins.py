@@ -32,7 +32,7 @@ def origin(
     if not probed:
         return "estimated", roofline
     # Times that were measured at these shapes, multiplied and added up.
-    source = "linears probed at the run's own row counts"
+    source = cost.machine.linears_from
     if probed < 0.999 * seconds:
         source = f"{percent(probed / seconds)} {source}, the rest {roofline}"
     return ("derived" if 2 * probed >= seconds else "estimated"), source

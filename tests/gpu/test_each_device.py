@@ -19,6 +19,7 @@ from stallscope.runner.decoder import build_decoder
 from stallscope.runner.executor import TorchExecutor
 from stallscope.runner.kv_pool import KvPool
 from stallscope.runner.out_of_memory import AllocationFailed
+from stallscope.runner.probe_products import ROWS, probe_launch, probe_products
 from stallscope.runner.stopwatch import stopwatch
 
 SPEC = ModelSpec("small", 64, 128, 2, 4, 2, 16, 256, 256)
@@ -126,3 +127,11 @@ def test_a_whole_run(device: str, tmp_path: Path) -> None:
     for step in capture.steps:
         assert step.device_ns is not None
         assert 0 < step.device_ns <= step.end_ns - step.start_ns
+
+
+@each_device
+def test_products_and_launches_of_the_machine_are_timed(device: str) -> None:
+    found = probe_products("fp32", device, shapes=((512, 512),))
+    assert [p.rows for p in found] == list(ROWS)[: len(found)]
+    assert all(p.time_s > 0 for p in found)
+    assert 0 < probe_launch(device) < 1e-3

@@ -1,0 +1,92 @@
+"""Products by shape class against plain products timed here, and the file that keeps them."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from stallscope.errors import InputError
+from stallscope.profiler.device_products import device_text
+from stallscope.profiler.devices import load_device, load_device_file
+from stallscope.profiler.machine_reading import MachineReading
+from stallscope.profiler.spec import DeviceSpec, ProductTime
+from stallscope.runner.probe_products import ROWS, probe_launch, probe_products
+
+DEVICE = DeviceSpec(
+    "mine",
+    {"fp32": 1e12},
+    1 << 30,
+    1e9,
+    "achievable",
+    is_cpu=True,
+    sources={"peak_flops": "measured"},
+    products=(ProductTime("fp32", 64, 128, 4, 1.5e-6), ProductTime("bf16", 64, 128, 1, 2e-6)),
+    launch_s=3e-6,
+)
+
+
+def test_products_are_of_each_row_count_and_no_faster_than_arithmetic() -> None:
+    found = probe_products("fp32", "cpu", shapes=((256, 512),))
+    assert [(p.outputs, p.inputs, p.dtype) for p in found] == [(256, 512, "fp32")] * len(found)
+    assert [p.rows for p in found] == list(ROWS)
+    x, weight = torch.ones(2048, 512), torch.ones(256, 512)
+    best_s = min(_seconds(x, weight) for _ in range(5))
+    # Both are products of the same size; on a machine with others either may be three times slower.
+    assert best_s / 4 < found[-1].time_s < 4 * best_s
+    assert found[-1].time_s > found[0].time_s
+
+
+def _seconds(x: torch.Tensor, weight: torch.Tensor) -> float:
+    started = time.perf_counter()
+    torch.nn.functional.linear(x, weight)
+    return time.perf_counter() - started
+
+
+def test_a_launch_takes_microseconds() -> None:
+    assert 1e-7 < probe_launch("cpu") < 1e-3
+
+
+def test_a_device_file_gives_the_same_device_back(tmp_path: Path) -> None:
+    for device in (DEVICE, load_device("h100-sxm"), load_device("gb10")):
+        file = tmp_path / "device.json"
+        file.write_text(device_text(device))
+        assert load_device_file(file) == device
+        assert "null" not in file.read_text()
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"products": {}}, "products must be a list"),
+        ({"products": [1]}, "products[0] must be an object with dtype, inputs, outputs"),
+        ({"products": [{"dtype": "fp12"}]}, "products[0]: dtype is not one of fp32"),
+        ({"products": [{"dtype": "fp32", "inputs": 1, "outputs": 0}]}, "outputs must be a pos"),
+        ({"launch_s": -1}, "launch_s must be positive"),
+    ],
+)
+def test_a_wrong_device_file_is_refused(
+    change: dict[str, object], complaint: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "device.json"
+    file.write_text(json.dumps({**json.loads(device_text(DEVICE)), **change}))
+    with pytest.raises(InputError) as error:
+        load_device_file(file)
+    assert complaint in str(error.value)
+    assert str(file) in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("cores", "change", "is_disturbed"),
+    [
+        (0.10, 0.15, False),
+        (0.11, 0.0, True),
+        (None, 0.0, False),  # not known is not disturbed; the report says that it is not known
+        (0.0, -0.16, True),
+    ],
+)
+def test_what_counts_as_disturbed(cores: float | None, change: float, is_disturbed: bool) -> None:
+    assert MachineReading(DEVICE, 1.0, cores, change).is_disturbed == is_disturbed
