@@ -12,7 +12,7 @@ from stallscope.files import check_target, write_text
 from stallscope.output import Output, changes_only, note, put, text_width, wants_color
 
 if TYPE_CHECKING:
-    from stallscope.profiler.machine_reading import MachineReading
+    from stallscope.profiler.spec import MachineReading
 
 _CPU_DTYPES, _CUDA_DTYPES = ("fp32", "bf16"), ("fp32", "bf16", "fp16")
 ProbedDevice = Literal["auto", "cpu", "cuda"]

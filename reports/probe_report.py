@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 
-from stallscope.profiler.machine_reading import MachineReading
-from stallscope.profiler.spec import DeviceSpec
+from stallscope.profiler.spec import DeviceSpec, MachineReading
 from stallscope.reports import format as fmt
 from stallscope.reports.blocks import Cell, Column, Section, Table, Text, present
 from stallscope.reports.json_report import SCHEMA, dumped

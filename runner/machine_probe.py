@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 
 from stallscope.errors import StallscopeError
 from stallscope.profiler.host_fields import other_cores
-from stallscope.profiler.machine_reading import MachineReading
-from stallscope.profiler.spec import DeviceSpec, ProductTime
+from stallscope.profiler.spec import DeviceSpec, MachineReading, ProductTime
 from stallscope.runner.devices import device_title
 from stallscope.runner.dtypes import torch_dtype
 from stallscope.runner.machine import device_cache_bytes, device_memory_bytes

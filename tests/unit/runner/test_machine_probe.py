@@ -11,8 +11,7 @@ import pytest
 from stallscope.errors import InputError
 from stallscope.profiler.device_products import device_text
 from stallscope.profiler.devices import load_device, load_device_file
-from stallscope.profiler.machine_reading import MachineReading
-from stallscope.profiler.spec import DeviceSpec, ProductTime
+from stallscope.profiler.spec import DeviceSpec, MachineReading, ProductTime
 from stallscope.runner.probe_products import ROWS, probe_launch, probe_products
 
 DEVICE = DeviceSpec(
