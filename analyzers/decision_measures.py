@@ -13,7 +13,9 @@ from stallscope.analyzers.load.standstill import standstill_share
 from stallscope.analyzers.load.weights_read import weights_share
 from stallscope.analyzers.measures import measure
 from stallscope.analyzers.prepared import Run
+from stallscope.analyzers.step.busy_wait import busiest_share, power_share
 from stallscope.analyzers.step.clocks import clock_shares
+from stallscope.analyzers.step.power_cap import capped_share
 from stallscope.profiler.evidence import Measure
 
 _FEW = 20  # gaps between tokens: with fewer a 99th percentile is one gap's
@@ -58,6 +60,16 @@ def decision_measures(run: Run, judgement: Judgement) -> Iterator[Measure]:
     if read is not None:
         source = "weight bytes × steps by the gauges ÷ (time of decode alone × bandwidth)"
         yield measure("weights_read_share", read, "bound", source, side="lower")
+    drawn, capped = power_share(capture), capped_share(capture)
+    busiest = busiest_share(capture)
+    if drawn is not None and busiest is not None:
+        source = "mean of the samples of the device that was busy most"
+        yield measure("gpu_busy_busiest", busiest, "measured", source)
+    if drawn is not None:
+        source = "mean power_mw ÷ power_limit_mw, over the devices"
+        yield measure("power_of_limit", drawn, "derived", source)
+    if capped is not None:
+        yield measure("power_capped", capped, "measured", "samples of clock_event_reasons")
     for name, value in clock_shares(capture).items():
         source = f"mean {name}_clock_hz ÷ highest {name}_clock_max_hz"
         yield measure(f"{name}_clock_share", value, "derived", source)

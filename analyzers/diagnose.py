@@ -21,6 +21,7 @@ from stallscope.analyzers.judge import Judgement
 from stallscope.analyzers.kernel_table import kernel_table
 from stallscope.analyzers.kv_life import DEFAULT_LENGTHS, allocated_rows, kv_rows, life_stages
 from stallscope.analyzers.load.demand import Demand
+from stallscope.analyzers.load.device_demand import is_telemetry_only
 from stallscope.analyzers.load.engine_latency import engine_latencies, latency_note
 from stallscope.analyzers.load.estimated_work import work_measures_of_samples
 from stallscope.analyzers.load.in_front import in_front_measures, in_front_note
@@ -46,6 +47,8 @@ from stallscope.analyzers.result import (
 from stallscope.analyzers.rules import evaluate
 from stallscope.analyzers.series import build_series
 from stallscope.analyzers.step.budget import phase_budgets
+from stallscope.analyzers.step.busy_wait import busy_note
+from stallscope.analyzers.step.power_cap import power_cap_note
 from stallscope.analyzers.step_gaps import gap_notes
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.analyzers.verdict import GOALS, build_verdict, headline_of, judge_run
@@ -154,6 +157,8 @@ def diagnose(
             *step_notes(capture, run.costs),
             *mean_step_note(capture, run.cost, run.span),
             *padding_note(run.costs, run.cost),
+            *power_cap_note(capture, t),
+            *busy_note(capture, is_blind=is_telemetry_only(capture)),
         ),
         warnings=_warnings(run),
         series=build_series(run.costs, run.cost),

@@ -30,6 +30,7 @@ from stallscope.analyzers.load.weights_read import decide_by_weights
 from stallscope.analyzers.result import PhaseBudget
 from stallscope.analyzers.step.agreement import with_counters
 from stallscope.analyzers.step.budget import StepCost, overall, phase_budgets
+from stallscope.analyzers.step.busy_wait import as_hang
 from stallscope.analyzers.step.clocks import clock_ratios, slow_clocks
 from stallscope.analyzers.step.contention import with_contention
 from stallscope.analyzers.step.indicators import limit_without_budget
@@ -44,7 +45,10 @@ MOST = 0.5  # of the waiting time a limit must explain; of the run, a queue must
 
 
 # The steps of the procedure that may decide, in order; docs/verdict.md tells them.
-BRANCHES = ("check", "sender", "client", "front", "load", "queue", "standstill", "step", "samples")
+BRANCHES = (
+    *("check", "sender", "client", "front", "load", "queue", "standstill", "hang", "step"),
+    "samples",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +226,9 @@ def judge(
         if decision.bottleneck == "undetermined" and not costs:
             sampled = _by_samples(capture, cost, span, t)
             decision, branch = (decision, branch) if sampled is None else (sampled, "samples")
+    hang = as_hang(decision, capture)
+    if hang is not None:
+        decision, branch = hang, "hang"
     lost = observe_preemption(capture, costs, cost, span)
     if lost is None or lost.cost < t.queue_wait_share or decision.limit == "kv":
         return Judgement(load, decision, demand, admission, budgets, branch=branch)

@@ -12,6 +12,7 @@ from stallscope.analyzers.explain.demand import (
     explain_sender,
 )
 from stallscope.analyzers.explain.queue import (
+    explain_hang,
     explain_preemption,
     explain_queue,
     explain_standstill,
@@ -48,12 +49,13 @@ def explain(
         explain_load(judgement, found, t),
         explain_queue(judgement, found),
         explain_standstill(judgement, found),
+        explain_hang(judgement, found),
         explain_step(judgement, found, t),
         explain_clocks(judgement, found, clock_ratios(run.capture), t),
     )
     steps = [step for step in told if step is not None]
     steps = [step for step in steps if _is_reached(step, judgement)]
-    if judgement.branch in ("queue", "standstill", "step", "samples"):
+    if judgement.branch in ("queue", "standstill", "hang", "step", "samples"):
         lost = explain_preemption(judgement, found, t)
         steps += [lost] if lost is not None else []
     if headline is not judgement.decision:
@@ -63,7 +65,7 @@ def explain(
 
 def _is_reached(step: ExplainStep, judgement: Judgement) -> bool:
     """Leave out what comes after the step that decided."""
-    if step.id not in BRANCHES:
+    if step.id not in BRANCHES or step.id == "hang":
         return True
     return BRANCHES.index(step.id) <= BRANCHES.index(judgement.branch)
 

@@ -7,16 +7,18 @@ from stallscope.analyzers.explain.result import ExplainStep
 from stallscope.analyzers.explain.terms import compared, seen, worked_out
 from stallscope.analyzers.judge import MOST, Judgement, by_class
 from stallscope.analyzers.load.queue_limits import LIMIT_CLASS
+from stallscope.analyzers.step.busy_wait import BUSY, LOW_POWER
 from stallscope.analyzers.thresholds import Thresholds
 
 
 def explain_queue(judgement: Judgement, found: Found) -> ExplainStep | None:
     """Explain which limit stood at its cap while something waited; None where nothing queued."""
-    if judgement.branch != "queue":
+    is_hang = judgement.branch == "hang"
+    if judgement.branch != "queue" and not (is_hang and judgement.admission is not None):
         return None
     question = "Which admission limit stood at its cap while something waited?"
     admission, decision = judgement.admission, judgement.decision
-    is_overruled = judgement.preemption is not None
+    is_overruled = judgement.preemption is not None or is_hang
     because = "overruled by what follows" if is_overruled else decision.reason
     if admission is None:
         return ExplainStep("queue", question, "not observable", because)
@@ -34,7 +36,8 @@ def explain_queue(judgement: Judgement, found: Found) -> ExplainStep | None:
 
 def explain_standstill(judgement: Judgement, found: Found) -> ExplainStep | None:
     """Explain whether the engine stood still with requests in it; None where a queue was judged."""
-    if judgement.branch not in ("standstill", "step", "samples"):
+    is_hang = judgement.branch == "hang" and judgement.admission is None
+    if judgement.branch not in ("standstill", "step", "samples") and not is_hang:
         return None
     question = "Did the engine stand still with requests in it?"
     terms = seen(found, "standstill_share")
@@ -43,10 +46,28 @@ def explain_standstill(judgement: Judgement, found: Found) -> ExplainStep | None
         return ExplainStep("standstill", question, "passes on", because)
     decides = judgement.branch == "standstill"
     because = judgement.decision.reason if decides else "not for most of the time with requests"
+    if is_hang:
+        because = "overruled by what follows"
     answer = answer_of(judgement, "standstill")
     return ExplainStep(
         "standstill", question, answer, because, terms, (compared(terms[0], "≥", MOST),)
     )
+
+
+def explain_hang(judgement: Judgement, found: Found) -> ExplainStep | None:
+    """Explain whether devices are busy at low power while the engine stands still."""
+    if judgement.branch not in ("hang", "standstill") and judgement.decision.limit != "stalled":
+        return None
+    question = "Is a device busy at low power meanwhile, as kernels are that only wait?"
+    terms = seen(found, "gpu_busy_busiest", "power_of_limit")
+    if len(terms) < 2:
+        because = "no utilisation and power of the devices was sampled beside it"
+        return ExplainStep("hang", question, "not observable", because, terms)
+    comparisons = (compared(terms[0], "≥", BUSY), compared(terms[1], "≤", LOW_POWER))
+    is_hang = judgement.branch == "hang"
+    because = judgement.decision.reason if is_hang else "not both hold"
+    answer = answer_of(judgement, "hang")
+    return ExplainStep("hang", question, answer, because, terms, comparisons)
 
 
 def explain_preemption(judgement: Judgement, found: Found, t: Thresholds) -> ExplainStep | None:

@@ -1,0 +1,73 @@
+"""Devices that are busy and do no work: high utilisation, low power, and no token."""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+
+from stallscope.analyzers.quantities import busy_by_device, samples_of
+from stallscope.analyzers.step.limit import Decision
+from stallscope.analyzers.words import percent
+from stallscope.profiler.capture import Capture
+
+# "Busy" is time with a kernel resident: one multiprocessor that spins makes 100 % (nccl#689). Of a
+# hung collective all devices show that, or all but one (libgpuarray#387), or one alone (nccl#1550).
+BUSY = 0.95
+# Reports of hangs draw a fifth to a quarter of the limit: 129 to 152 of 700 W (nccl#1550), 70 W
+# (nccl#968).
+LOW_POWER = 0.4
+
+
+def power_share(capture: Capture) -> float | None:
+    """Return the mean power of the devices over their limits; None where not sampled."""
+    shares = []
+    for device in {s.device for s in samples_of(capture, "power_mw")}:
+        drawn = [s.value for s in samples_of(capture, "power_mw") if s.device == device]
+        limits = [s.value for s in samples_of(capture, "power_limit_mw") if s.device == device]
+        if limits and max(limits) > 0:
+            shares.append(statistics.fmean(drawn) / max(limits))
+    return statistics.fmean(shares) if shares else None
+
+
+def busiest_share(capture: Capture) -> float | None:
+    """Return how busy the busiest device is; None where no counter tells."""
+    busy = [statistics.fmean(s.value for s in seen) for seen in busy_by_device(capture).values()]
+    return max(busy, default=None)
+
+
+def busy_waiting(capture: Capture) -> tuple[float, float] | None:
+    """Return how busy the busiest device is, and the share of their power limits that all draw.
+
+    None unless one is busy all the time at little power, or where either was not sampled.
+    """
+    busy, power = busiest_share(capture), power_share(capture)
+    if busy is None or power is None or busy < BUSY or power > LOW_POWER:
+        return None
+    return busy, power
+
+
+def as_hang(decision: Decision, capture: Capture) -> Decision | None:
+    """Take an engine that stands still while its devices are busy for kernels that wait."""
+    found = busy_waiting(capture) if decision.limit == "stalled" else None
+    if found is None:
+        return None
+    several = len({s.device for s in samples_of(capture, "power_mw")}) > 1
+    what = "a collective that hangs" if several else "a kernel that does not end"
+    reason = f"{decision.reason}, yet a device is busy {percent(found[0])} of the time at "
+    reason += f"{percent(found[1])} of the power limit: that is {what}, and no work"
+    between = ("interconnect", "device") if several else ("device", "host")
+    return dataclasses.replace(
+        decision, bottleneck="undetermined", reason=reason, between=between, limit=None
+    )
+
+
+def busy_note(capture: Capture, *, is_blind: bool) -> tuple[str, ...]:
+    """Say it of devices alone, of which nothing tells whether tokens came out."""
+    found = busy_waiting(capture) if is_blind else None
+    if found is None:
+        return ()
+    return (
+        f"A GPU is busy {percent(found[0])} of the time at {percent(found[1])} of the power limit: "
+        "kernels that only wait (a hung collective, polling) look like that, and so do small ones. "
+        "Whether tokens come out tells: give the server's log or metrics beside it.",
+    )
