@@ -17,6 +17,7 @@ from stallscope.profiler.metrics_page.foreign import page_kind
 from stallscope.profiler.metrics_page.reader import has_page as has_metrics_page
 from stallscope.profiler.ncu.pages import has_page
 from stallscope.profiler.nsys.stats_tables import has_table
+from stallscope.profiler.profiler_text import has_profiler_text
 from stallscope.profiler.regular_file import check_readable
 from stallscope.profiler.server_log.reader import has_log
 from stallscope.profiler.telemetry.formats import form_of
@@ -37,6 +38,7 @@ class InputKind(StrEnum):
     METRICS = "an inference server's metrics"
     SERVER_LOG = "an inference server's log"
     BENCHMARK = "results of a benchmark"
+    PROFILER_TEXT = "what a profiler printed"
 
 
 TRACES = frozenset({InputKind.NSYS_SQLITE, InputKind.NSYS_REPORT, InputKind.KINETO})
@@ -93,7 +95,9 @@ def input_kind(path: Path) -> InputKind | None:
         return InputKind.METRICS
     if form_of(lines) is not None:
         return InputKind.TELEMETRY
-    return InputKind.SERVER_LOG if has_log(lines) else None
+    if has_log(lines):
+        return InputKind.SERVER_LOG
+    return InputKind.PROFILER_TEXT if has_profiler_text(lines) else None
 
 
 def kind_of(path: Path) -> str:

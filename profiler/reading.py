@@ -127,6 +127,10 @@ def _read_other(path: Path, kind: InputKind) -> Capture:
         from stallscope.profiler.ncu.report_file import read_ncu_report
 
         return read_ncu_report(path)
+    if kind is InputKind.PROFILER_TEXT:
+        from stallscope.profiler.profiler_text import read_profiler_text
+
+        return read_profiler_text(path)
     if kind is InputKind.TELEMETRY:
         from stallscope.profiler.telemetry.reader import read_telemetry
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from stallscope.profiler.capture import Event
+from stallscope.profiler.server_log import refused
 from stallscope.profiler.server_log.lines import Line
 from stallscope.profiler.server_log.sought import sought
 
@@ -43,25 +44,6 @@ _START = sought(
     r"non-default args:|server_args=ServerArgs|Initializing an? (?:V1 )?LLM engine",
     *("non-default args:", "server_args=ServerArgs", "Initializing a"),
 )
-_REFUSED = re.compile(
-    r"OutOfMemoryError|(?:CUDA|HIP|XPU|NPU) (?:error: )?out of memory|cudaMalloc failed: out of mem"
-    r"|CUBLAS_STATUS_ALLOC_FAILED|std::bad_alloc|cudaErrorMemoryAllocation"
-    r"|RESULT_ERROR_OUT_OF_(?:DEVICE|HOST)_MEMORY|failed to allocate \w{1,20} buffer"
-    r"|Out of memory: Killed process|\bMemoryError\b"
-)
-# Refusals of the engine itself, before an allocator is asked, with the stage they name.
-_TOLD = (
-    ("kv_sizing", re.compile(r"No available memory for the cache blocks")),
-    (
-        "kv_sizing",
-        re.compile(r"larger than the (?:available KV cache memory|maximum number of tok)"),
-    ),
-    ("kv_sizing", re.compile(r"Not enough memory\. Please try to increase --mem-fraction-static")),
-    ("start", re.compile(r"Free memory on device .{0,80}(?:less than desired|is less than)")),
-    ("warmup", re.compile(r"out of memory occurred when warming up")),
-    ("graphs", re.compile(r"Capture cuda graph failed.{0,80}out of memory", re.I)),
-)
-_ASKED = re.compile(r"[Tt]ried to allocate (\d{1,9}(?:\.\d{1,4})?) (KiB|MiB|GiB)")
 # vLLM, before it reads the weights: "Checkpoint size: 92.85 GiB. Available RAM: 15.10 GiB."
 _CHECKPOINT = re.compile(
     r"Checkpoint size: (\d{1,6}(?:\.\d{1,4})?) GiB\. Available RAM: (\d{1,6}(?:\.\d{1,4})?) GiB"
@@ -70,11 +52,6 @@ _SCARCE = (
     0.25  # of the checkpoint's size: the device shares the host's memory, or hardly any is left
 )
 _KILLED = 0.6  # a log may also have been copied while the server still started
-_UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
-_RAISED = re.compile(
-    r"(?:^|[\]>] |\) )\s*((?:[A-Za-z_]\w{0,60}\.){0,8}[A-Z]\w{0,60}(?:Error|Exception|Interrupt))"
-    r": (.{1,600})"
-)
 _ARGUMENT = re.compile(r"^\S{1,60}: error: (.{1,300})")
 _REASON = re.compile(r"^.{0,200}?Value error, (.{1,400})")
 # What follows from a failure elsewhere.
@@ -89,9 +66,8 @@ _DEAD = re.compile(r"EngineDeadError|EngineCore encountered a(?:n issue| fatal e
 _SHUT = ("Shutting down", "Finished server process", "KeyboardInterrupt", "SIGTERM", "SIGINT")
 # What a line must hold to be of use here, as plain text.
 _FAILURES = (
-    *("Free memory on", "ut of mem", "OUT_OF_", "ALLOC_FAILED", "bad_alloc", "MemoryAllocation"),
-    *("failed to allocate", "cache blocks", "larger than the ", "Not enough memory"),
-    *("Error", "Exception", "error: ", "error, ", "Interrupt", "apture cuda graph failed"),
+    *refused.MARKS,
+    *("Error", "Exception", "error: ", "error, ", "Interrupt"),
     "EngineCore encountered a",
 )
 MARKS = (
@@ -99,6 +75,7 @@ MARKS = (
     *_SHUT,
     *("non-default args:", "ServerArgs", "LLM engine", "Checkpoint size"),
     *_FAILURES,
+    *refused.AROUND,
 )
 _WORDS = {
     "": "before anything was loaded",
@@ -121,7 +98,7 @@ def failures(lines: Sequence[Line]) -> Iterator[Event]:
     stage, reached_ns, has_served, is_dead = "", 0, False, False
     raised: list[tuple[int, str, str, str]] = []
     was_shut, checkpoint, free = False, 0.0, math.inf
-    for line in lines:
+    for place, line in enumerate(lines):
         stage, reached_ns = _stage(line, stage), line.t_ns
         has_served = has_served or stage == "serving"
         was_shut = was_shut or any(mark in line.text for mark in _SHUT)
@@ -131,9 +108,9 @@ def failures(lines: Sequence[Line]) -> Iterator[Event]:
             free = min(free, float(sizes.group(2)))
         if line.level in ("INFO", "DEBUG", "WARNING") or not _may_fail(line.text):
             continue
-        refused = _refusal(line, stage)
-        if refused is not None:
-            yield refused
+        refusal = refused.refusal(lines, place, stage)
+        if refusal is not None:
+            yield refusal
             return
         is_dead = is_dead or _DEAD.search(line.text) is not None
         error_seen = _error(line)
@@ -188,30 +165,12 @@ def _stage(line: Line, stage: str) -> str:
     return stage
 
 
-def _refusal(line: Line, stage: str) -> Event | None:
-    told = next((name for name, pattern in _TOLD if pattern.search(line.text)), None)
-    if told is None and not _REFUSED.search(line.text):
-        return None
-    data: dict[str, object] = {"message": _message(line)}
-    if told or stage:
-        data["stage"] = told or stage
-    asked = _ASKED.search(line.text)
-    if asked is not None:
-        data["bytes"] = round(float(asked.group(1)) * _UNITS[asked.group(2)])
-    return Event(line.t_ns, "oom", None, data)
-
-
-def _message(line: Line) -> str:
-    raised = _RAISED.search(line.text)
-    return (raised.group(2) if raised else line.text)[:300].strip()
-
-
 def _error(line: Line) -> tuple[str, str] | None:
     for kind, pattern in (("ArgumentError", _ARGUMENT), ("ValueError", _REASON)):
         found = pattern.search(line.text)
         if found is not None:
             return kind, found.group(1).strip()
-    found = _RAISED.search(line.text)
+    found = refused.RAISED.search(line.text)
     return (found.group(1), found.group(2).strip()) if found is not None else None
 
 

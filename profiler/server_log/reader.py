@@ -9,7 +9,7 @@ from pathlib import Path
 from stallscope.errors import InputError
 from stallscope.profiler.capture import Capture, EngineSample, Event, Source
 from stallscope.profiler.sequence_cap import seen_cap
-from stallscope.profiler.server_log import failures, llama_cpp, sglang, tensorrt, vllm
+from stallscope.profiler.server_log import failures, llama_cpp, platform, sglang, tensorrt, vllm
 from stallscope.profiler.server_log.clock import LogClock
 from stallscope.profiler.server_log.facts import Facts, read_facts
 from stallscope.profiler.server_log.iterations import steps
@@ -50,6 +50,7 @@ _MARKS = (
     *("vllm: error", "LLM engine (v", "ServerArgs("),
     *("sglang.launch_server", "new fill batch", "batch, #", "batch. #"),
     *failures.MARKS,
+    *platform.MARKS,
 )
 
 
@@ -85,6 +86,7 @@ def read_server_log(path: str | PathLike[str]) -> Capture:
         *vllm.preemptions(lines),
         *sglang.preemptions(lines),
         *failures.failures(lines),
+        *platform.platform_notes(lines),
         *_noted(cap_notes, infers="max_num_seqs"),
         *_noted([llama_cpp.sentence(timings)]),
     ]

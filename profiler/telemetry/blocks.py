@@ -46,6 +46,7 @@ def block_rows(
         "name": said(block.cells.get(keys["name"])),
         "uuid": said(block.cells.get(keys["uuid"])),
         "bus_id": said(block.bus_id),
+        "driver_model": said(block.cells.get(keys["driver model"])),
         "is_partitioned": block.cells.get(keys["mig mode"]) == "Enabled",
     }
     yield Row(t_ns, Identity(**about), values, missing)

@@ -29,7 +29,10 @@ _OWN_PARTS = (
     *("gpu_bus_id", "pci.bus_id"),
 )
 _ALIASES = {"gpu_name": "name", "gpu_uuid": "uuid", "gpu_bus_id": "pci.bus_id", "gpu": "index"}
-_IDENTITY = ("index", "name", "uuid", "pci.bus_id", "mig.mode.current", "pid", "process_name")
+_IDENTITY = (
+    *("index", "name", "uuid", "pci.bus_id", "mig.mode.current", "pid", "process_name"),
+    "driver_model.current",
+)
 _NOBODY = "The rows do not say which GPU they are of: if it had several, they are mixed here."
 
 
@@ -139,6 +142,7 @@ def _identity(
     mig_mode: str | None,
     pid: str | None,
     process: str | None,
+    driver_model: str | None,
 ) -> Identity:
     number, called = said(pid), said(name)
     return Identity(
@@ -148,6 +152,7 @@ def _identity(
         bus_id=said(bus_id),
         process=None if number is None else f"pid {number} {process or ''}".strip(),
         is_partitioned=mig_mode == "Enabled",
+        driver_model=said(driver_model),
     )
 
 

@@ -22,6 +22,7 @@ _KEYS = {
     "uuid": "gpu uuid",
     "gpu instance": "gpu instance id",
     "mig mode": "mig mode/current",
+    "driver model": "driver model/current",
     "compute instance": "compute instance id",
 }
 _RENAMED = {"shared fb memory usage": "fb memory usage"}

@@ -22,6 +22,7 @@ _KEYS = {
     "uuid": "uuid",
     "gpu instance": "gpu_instance_id",
     "mig mode": "mig_mode/current_mig",
+    "driver model": "driver_model/current_dm",
     "compute instance": "compute_instance_id",
 }
 _INSTANCE = ["mig_devices", "mig_device"]

@@ -34,7 +34,7 @@ class Identity:
     """What a file says of the device that a row is about: any of these.
 
     `instance` names a MIG instance of the GPU, `process` a process on it; `is_partitioned` says
-    that the GPU is in MIG mode.
+    that the GPU is in MIG mode, `driver_model` which of its drivers Windows runs it with.
     """
 
     index: str | None = None
@@ -45,6 +45,7 @@ class Identity:
     instance: str | None = None
     process: str | None = None
     is_partitioned: bool = False
+    driver_model: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,14 @@ from collections.abc import Iterator, Sequence
 from stallscope.profiler.telemetry.moments import wall_ns
 from stallscope.profiler.telemetry.query_csv import said
 from stallscope.profiler.telemetry.rows import Counter, Identity, Row, Telemetry, counted
+from stallscope.profiler.telemetry.table_notes import table_notes
 
 START = re.compile(r"\| NVIDIA-SMI +\S+")
+_DRIVER_MODELS = ("WDDM", "TCC", "MCDM")  # of Windows, where Linux shows its persistence mode
 _MOST_LONG = 300  # the table is 93 letters wide at most
 _DRIVER = re.compile(r"(?:Driver|KMD) Version: *(\S+)")
 _GPU = re.compile(
-    r"\| +(\d+) +(\S.*?) +(?:On|Off|N/A|WDDM|TCC|MCDM|ERR!) *\| +([0-9A-Fa-f:.]{7,16}) +\S+ *\|.*"
+    r"\| +(\d+) +(\S.*?) +(On|Off|N/A|WDDM|TCC|MCDM|ERR!) *\| +([0-9A-Fa-f:.]{7,16}) +\S+ *\|.*"
 )
 _VALUES = re.compile(
     r"\| *(?P<fan>\S+) +(?P<temp>\S+) +(?P<state>\S+) +(?P<draw>\S+) */ *(?P<limit>\S+) *\|"
@@ -36,7 +38,9 @@ def read_table(lines: Sequence[str]) -> Telemetry:
     """Read the rows of GPUs and of MIG instances; those of processes hold nothing measured."""
     drivers = {found[1] for line in lines if (found := _DRIVER.search(line))}
     driver = drivers.pop() if len(drivers) == 1 else None
-    return Telemetry("nvidia-smi", tuple(_rows(lines)), driver=driver)
+    return Telemetry(
+        "nvidia-smi", tuple(_rows(lines)), driver=driver, notes=tuple(table_notes(lines))
+    )
 
 
 def _rows(lines: Sequence[str]) -> Iterator[Row]:
@@ -50,7 +54,10 @@ def _rows(lines: Sequence[str]) -> Iterator[Row]:
         t_ns = wall_ns(line) or t_ns
         if found := _GPU.fullmatch(line):
             name = None if found[2].endswith("...") else found[2]  # cut to fit
-            gpu = gpus[found[1]] = Identity(index=found[1], name=name, bus_id=said(found[3]))
+            model = found[3] if found[3] in _DRIVER_MODELS else None
+            gpu = gpus[found[1]] = Identity(
+                index=found[1], name=name, bus_id=said(found[4]), driver_model=model
+            )
         elif gpu is not None and (found := _VALUES.fullmatch(line)):
             yield Row(t_ns, gpu, *counted(found.groupdict(), _COUNTERS))
             gpu = None
@@ -60,6 +67,7 @@ def _rows(lines: Sequence[str]) -> Iterator[Row]:
                 index=whole.index,
                 name=whole.name,
                 bus_id=whole.bus_id,
+                driver_model=whole.driver_model,
                 instance=f"{found[2]}/{found[3]}",
             )
             yield Row(t_ns, device, *counted(found.groupdict(), _COUNTERS))

@@ -17,7 +17,15 @@ from stallscope.profiler.wall_clock import WallClock
 _CUT = "The file breaks off in the middle of a line; what stands before it was read."
 _JUMP_NS = 1_000_000_000
 _DCGM = "sample it with DCGM: dcgmi dmon -e 1001,1002,1004,1005 (of MIG instances too)"
-_HOW: Mapping[str, str] = {"nvml_gpu_util": _DCGM, "nvml_memory_util": _DCGM}
+_SHARED = (
+    "a GPU without memory of its own (GB10, Jetson) reports none: what is left is MemAvailable of "
+    "/proc/meminfo, neither its MemTotal nor its MemFree"
+)
+_HOW: Mapping[str, str] = {
+    "nvml_gpu_util": _DCGM,
+    "nvml_memory_util": _DCGM,
+    **dict.fromkeys(("memory_used_bytes", "memory_free_bytes", "memory_total_bytes"), _SHARED),
+}
 _ELSE = "see what this GPU and driver report: nvidia-smi -q"
 _NO_TIME = "The samples have no time: only their means and extremes say something."
 
@@ -41,6 +49,7 @@ def capture_of(found: Telemetry, path: str) -> Capture:
             "telemetry": {
                 "tool": found.tool,
                 "driver": found.driver,
+                "driver_models": sorted({r.device.driver_model or "" for r in found.rows} - {""}),
             },
         },
     )

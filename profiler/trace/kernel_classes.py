@@ -41,6 +41,11 @@ _TABLE = (
         r"|selective_(scan|state)|delta_rule|chunk_(scan|state|fwd|cumsum|local)|wkv\d?_|kernel_mha|xqa|gated_delta"
         r"|\bkda_|_fwd_(grouped_)?kernel(_stage\d)?$|flash_?decode",
     ),
+    # The experts' products for one row or few.
+    (
+        "gemv",
+        r"(moe|expert)\w*(gemv|mul_mat_vec|mul_mv|matvec)|(gemv|mul_mat_vec|mul_mv|matvec)\w*(moe|expert)",
+    ),
     (
         "moe",
         r"moe|expert|topk_?gating|grouped_?topk|routing|dynbatch|group(ed)?_?gemm|grouped_mm"
@@ -52,7 +57,7 @@ _TABLE = (
         r"|multinomial|gumbel|penalt|sort|rejection|bitmask|beam_?search|exponential"
         r"|logit_?(bias|proc)|stop_words|speculative",
     ),
-    ("gemv", r"gemv|mul_mat_vec|mmvq|wvsplitk|llmm1|llgemm1|\bdot_kernel|\bmatvec|_gemvt"),
+    ("gemv", r"gemv|mul_mat_vec|mul_mv_|mmvq|wvsplitk|llmm1|llgemm1|\bdot_kernel|\bmatvec|_gemvt"),
     (
         "gemm",
         r"gemm|xmma|nvjet|cutlass\w*::(kernel|device_kernel)|tensorop_|cijk_|hipblaslt|marlin"

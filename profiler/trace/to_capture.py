@@ -112,6 +112,7 @@ def _meta(reduced: Sequence[Reduced], ranks: Sequence[int]) -> dict[str, Any]:
         "trace": {
             "tools": sorted({one.origin.tool for one in reduced}),
             "ranks": list(ranks),
+            "of_one_rank": any(one.origin.rank is not None for one in reduced),
             "counted": all(one.counted for one in reduced),
             "devices": sorted({d.product for one in reduced for d in one.devices if d.product}),
         },

@@ -18,6 +18,7 @@ from stallscope.profiler.file_kinds import InputKind
 from stallscope.profiler.metrics_page.reader import read_metrics
 from stallscope.profiler.ncu.reader import read_ncu_csv
 from stallscope.profiler.nsys.stats_csv import read_nsys_stats
+from stallscope.profiler.profiler_text import read_profiler_text
 from stallscope.profiler.reading import read_inputs, read_trace
 from stallscope.profiler.server_log.reader import read_server_log
 from stallscope.profiler.telemetry.reader import read_telemetry
@@ -49,6 +50,7 @@ PARSERS: Mapping[str, Parser] = {
     "nsys-stats": Parser(read_nsys_stats, seeds.nsys_stats),
     "kineto": Parser(_trace(InputKind.KINETO), seeds.kineto_traces),
     "ncu": Parser(read_ncu_csv, seeds.ncu_pages),
+    "profiler-text": Parser(read_profiler_text, seeds.profiler_texts),
     "telemetry": Parser(read_telemetry, seeds.telemetry),
     "server-log": Parser(read_server_log, seeds.server_logs),
     "metrics": Parser(read_metrics, seeds.metrics_pages),

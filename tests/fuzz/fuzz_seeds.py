@@ -98,6 +98,13 @@ def ncu_pages() -> list[bytes]:
     return [own.WIDE.encode(), own.LONG.encode(), *corpus("ncu/*.csv")]
 
 
+def profiler_texts() -> list[bytes]:
+    """Return refusals and profiles of Python, of our own making: the corpus has none."""
+    from test_profiler_text import CPROFILE, NO_KERNEL, REFUSED
+
+    return [text.encode() for text in (REFUSED, NO_KERNEL, CPROFILE)]
+
+
 def kineto_traces() -> list[bytes]:
     """Traces, plain and packed."""
     import test_kineto_reader as own

@@ -154,3 +154,45 @@ def test_a_start_that_ends_in_silence(tmp_path: Path) -> None:
     assert (check.data["class"], check.data["most_confidence"]) == ("capacity", 0.6)
     assert "15.1 GiB of memory free for a checkpoint of 92.8 GiB" in check.data["sentence"]
     assert events(tmp_path, FLAGS, LOAD, "KeyboardInterrupt\n") == ()
+
+
+TORCH = (
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 304.00 MiB. GPU 0 has a total "
+    "capacity of 23.52 GiB of which 212.00 MiB is free. Including non-PyTorch memory, this process "
+    "has 23.30 GiB memory in use. Of the allocated memory 20.10 GiB is allocated by PyTorch, and "
+    "914.00 MiB is reserved by PyTorch but unallocated."
+)
+WARMED = (
+    "RuntimeError: CUDA out of memory occurred when warming up sampler with 256 dummy requests."
+)
+
+
+def test_torch_says_what_was_free_and_what_it_held(tmp_path: Path) -> None:
+    (event,) = events(tmp_path, FLAGS, LOAD, f"{P}ERROR {AT} {TORCH}\n")
+    sizes = {n: event.data[n] / 2**20 for n in ("bytes", "free_bytes", "unused_bytes")}
+    assert sizes == {"bytes": 304, "free_bytes": 212, "unused_bytes": 914}
+    assert "buffer" not in event.data
+    old = "CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 23.52 GiB total capacity; 20.00 "
+    old += "GiB already allocated; 1.50 GiB free; 21.00 GiB reserved in total by PyTorch)"
+    (event,) = events(tmp_path, FLAGS, LOAD, f"torch.cuda.OutOfMemoryError: {old}\n")
+    assert (event.data["bytes"], event.data["free_bytes"]) == (2 << 30, 3 << 29)
+
+
+def test_an_error_raised_after_it_names_the_sampler_and_its_rows(tmp_path: Path) -> None:
+    error = f"{P}ERROR {AT} "
+    (event,) = events(tmp_path, FLAGS, LOAD, f"{error}{TORCH}\n", f"{error}{WARMED}\n")
+    assert (event.data["buffer"], event.data["rows"]) == ("logits", 256)
+
+
+@pytest.mark.parametrize(
+    ("line", "is_logits"),
+    [
+        (f'{P}ERROR {AT}   File "vllm/v1/sample/rejection_sampler.py", line 1, in forward', True),
+        (f"{P}ERROR {AT}     logits = logits.to(torch.float32)", True),
+        (f"{P}INFO {AT} Using FlashInfer for top-p & top-k sampling, logits in fp32", False),
+        (f'{P}ERROR {AT}   File "vllm/model_executor/layers/linear.py", line 1, in apply', False),
+    ],
+)
+def test_a_traceback_through_the_sampler(tmp_path: Path, line: str, is_logits: bool) -> None:
+    (event,) = events(tmp_path, FLAGS, LOAD, f"{line}\n", f"{P}ERROR {AT} {TORCH}\n")
+    assert (event.data.get("buffer") == "logits") is is_logits

@@ -1,0 +1,89 @@
+"""One refused allocation in a log: at which stage, for how much, and for which buffer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from stallscope.profiler.capture import Event
+from stallscope.profiler.server_log.lines import Line
+
+_REFUSED = re.compile(
+    r"OutOfMemoryError|(?:CUDA|HIP|XPU|NPU) (?:error: )?out of memory|cudaMalloc failed: out of mem"
+    r"|CUBLAS_STATUS_ALLOC_FAILED|std::bad_alloc|cudaErrorMemoryAllocation"
+    r"|RESULT_ERROR_OUT_OF_(?:DEVICE|HOST)_MEMORY|failed to allocate \w{1,20} buffer"
+    r"|Out of memory: Killed process|\bMemoryError\b"
+)
+# Refusals of the engine itself, before an allocator is asked, with the stage they name.
+_TOLD = (
+    ("kv_sizing", re.compile(r"No available memory for the cache blocks")),
+    (
+        "kv_sizing",
+        re.compile(r"larger than the (?:available KV cache memory|maximum number of tok)"),
+    ),
+    ("kv_sizing", re.compile(r"Not enough memory\. Please try to increase --mem-fraction-static")),
+    ("start", re.compile(r"Free memory on device .{0,80}(?:less than desired|is less than)")),
+    ("warmup", re.compile(r"out of memory occurred when warming up")),
+    ("graphs", re.compile(r"Capture cuda graph failed.{0,80}out of memory", re.I)),
+)
+_UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+_SIZE = r"(\d{1,9}(?:\.\d{1,4})?) (KiB|MiB|GiB)"
+# What torch says beside: "… of which 212.38 MiB is free", "914 MiB is reserved by PyTorch but un…"
+_SIZES = {
+    "bytes": re.compile(rf"[Tt]ried to allocate {_SIZE}"),
+    "free_bytes": re.compile(rf"\b{_SIZE} is free\b|; {_SIZE} free;"),
+    "unused_bytes": re.compile(rf"\b{_SIZE} is reserved by PyTorch but unallocated"),
+}
+RAISED = re.compile(
+    r"(?:^|[\]>] |\) )\s*((?:[A-Za-z_]\w{0,60}\.){0,8}[A-Z]\w{0,60}(?:Error|Exception|Interrupt))"
+    r": (.{1,600})"
+)
+# A traceback through the sampler: what it asks for has a row for each sequence, and for each of
+# its draft tokens, over the whole vocabulary.
+_LOGITS = re.compile(r"\blogits\b|\blogprobs\b|_?sampler(?:_run|\.py)?\b")
+_ROWS = re.compile(r"warming up sampler with (\d{1,7}) dummy requests")
+_NEAR_NS = 5_000_000_000
+_NEAR = 60  # lines: a traceback's are short, and stand together
+MARKS = (
+    *("ut of mem", "OUT_OF_", "ALLOC_FAILED", "bad_alloc", "MemoryAllocation", "Free memory on"),
+    *("failed to allocate", "cache blocks", "larger than the ", "Not enough memory"),
+    "apture cuda graph failed",
+)
+AROUND = ("logits", "logprobs", "sampler")  # what tells the buffer, in lines beside
+
+
+def refusal(lines: Sequence[Line], place: int, stage: str) -> Event | None:
+    """Return the refusal that a line tells; what stands around it says for which buffer."""
+    line = lines[place]
+    told = next((name for name, pattern in _TOLD if pattern.search(line.text)), None)
+    if told is None and not _REFUSED.search(line.text):
+        return None
+    data: dict[str, object] = {"message": _message(line)}
+    if told or stage:
+        data["stage"] = told or stage
+    for name, pattern in _SIZES.items():
+        found = pattern.search(line.text)
+        if found is not None:
+            size, unit = (g for g in found.groups() if g is not None)
+            data[name] = round(float(size) * _UNITS[unit])
+    return Event(line.t_ns, "oom", None, data | _buffer(lines, place))
+
+
+def _buffer(lines: Sequence[Line], place: int) -> dict[str, object]:
+    """Name the sampler's logits where the traceback, or the error raised after it, goes through
+    them."""
+    at_ns = lines[place].t_ns
+    around = [
+        line.text
+        for line in lines[max(0, place - _NEAR) : place + _NEAR]
+        if abs(line.t_ns - at_ns) <= _NEAR_NS and line.level not in ("INFO", "DEBUG", "WARNING")
+    ]
+    rows = next((found for text in around if (found := _ROWS.search(text))), None)
+    if rows is not None:
+        return {"buffer": "logits", "rows": int(rows.group(1))}
+    return {"buffer": "logits"} if any(_LOGITS.search(text) for text in around) else {}
+
+
+def _message(line: Line) -> str:
+    raised = RAISED.search(line.text)
+    return (raised.group(2) if raised else line.text)[:300].strip()
