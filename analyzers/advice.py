@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stallscope.analyzers.checks import memory_failure, refused_at
 from stallscope.analyzers.kernel_mix import KernelMix, lone_mix
+from stallscope.analyzers.kv_copies import more_ranks, one_copy
+from stallscope.analyzers.load.kv_cliff import fewer_at_once
+from stallscope.analyzers.paged_out import room_on_windows, useless_on_windows
 from stallscope.analyzers.prepared import Run
+from stallscope.analyzers.refusals import buffer_of, memory_failure, refused_at
 from stallscope.analyzers.result import Remedy, Verdict, WontHelp
 from stallscope.analyzers.whatif.kernel_remedies import (
     UNTOLD,
@@ -40,11 +43,17 @@ def remedies_of(
     """
     refused = memory_failure(run.capture)
     if refused is not None:
-        return remedies_after_refusal(refused_at(refused))
+        return remedies_after_refusal(refused_at(refused), buffer_of(refused))
     mix = _deciding_mix(run, verdict)
     if mix is not None:
         return tuple(kernel_remedies(verdict.bottleneck, mix))
-    return remedies_for(
+    on_windows = room_on_windows(run.capture, run.thresholds)
+    if on_windows and verdict.bottleneck == "capacity":
+        return on_windows
+    shared = one_copy(run.capture) if verdict.bottleneck == "capacity" else ()
+    if shared and run.checked.decision is not None:
+        return shared  # of a start: nothing is known of what will be asked
+    listed = remedies_for(
         verdict.bottleneck,
         limit=verdict.limit,
         replay=replay,
@@ -56,6 +65,8 @@ def remedies_of(
         kv_dtype=run.capture.subject.kv_dtype,
         found={m.name: m for m in measures},
     )
+    fewer = fewer_at_once(run.capture) if verdict.bottleneck == "capacity" else ()
+    return (*fewer, *shared, *listed)
 
 
 def wont_help_of(run: Run, verdict: Verdict, measures: Sequence[Measure]) -> tuple[WontHelp, ...]:
@@ -66,7 +77,11 @@ def wont_help_of(run: Run, verdict: Verdict, measures: Sequence[Measure]) -> tup
     mix = _deciding_mix(run, verdict)
     if mix is not None:
         return kernels_wont_help(verdict.bottleneck, mix)
-    return wont_help(verdict.bottleneck, verdict.limit, {m.name: m for m in measures})
+    on_windows = useless_on_windows(run.capture, run.thresholds)
+    if on_windows and verdict.bottleneck == "capacity":
+        return on_windows
+    useless = wont_help(verdict.bottleneck, verdict.limit, {m.name: m for m in measures})
+    return (*(more_ranks(run.capture) if verdict.bottleneck == "capacity" else ()), *useless)
 
 
 def untold(run: Run, verdict: Verdict) -> tuple[NotObservable, ...]:

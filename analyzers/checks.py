@@ -7,32 +7,21 @@ from dataclasses import dataclass
 
 from stallscope.analyzers import isolated
 from stallscope.analyzers.benchmark.facts import judged_trial
+from stallscope.analyzers.busy_power import busy_power_note
 from stallscope.analyzers.classes import CLASSES
 from stallscope.analyzers.cost.drift import probe_changes
 from stallscope.analyzers.event_fields import notes as event_notes
 from stallscope.analyzers.event_fields import number, text, whole_events
+from stallscope.analyzers.kv_copies import copies_note, decide_by_copies
 from stallscope.analyzers.load.queue_limits import LIMIT_CLASS
+from stallscope.analyzers.refusals import pieces_note, refusal_text, refused_allocations
 from stallscope.analyzers.step.contention import contention_note
 from stallscope.analyzers.step.limit import QUALITY, Decision
 from stallscope.analyzers.step.overlap import overlap_note
+from stallscope.analyzers.trace_devices import missing_devices
 from stallscope.analyzers.trace_ranks import straggler_notes
-from stallscope.profiler.capture import Capture, Event
+from stallscope.profiler.capture import Capture
 from stallscope.profiler.evidence import NotObservable
-
-_STAGES = {
-    "weights": "loading the weights",
-    "kv": "allocating the KV cache",
-    "step": "running a step",
-    "start": "starting up",
-    "profile": "measuring how much memory is left for the KV cache",
-    "kv_sizing": "sizing the KV cache",
-    "warmup": "warming up",
-    "graphs": "capturing CUDA graphs",
-    "serving": "serving requests",
-    "probe": "probing the device",
-}
-# torch on a CPU raises a plain RuntimeError with the first of these words.
-_REFUSALS = ("can't allocate memory", "out of memory")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,44 +42,11 @@ def _certain(bottleneck: str, reason: str) -> Decision:
     return Decision(bottleneck, share, 0.0, None, 0.0, QUALITY["measured"], reason)
 
 
-def refused_allocations(capture: Capture) -> tuple[Event, ...]:
-    """Return the events of refused allocations: the runner's own, else exceptions that say so."""
-    noted = tuple(e for e in capture.events if e.kind == "oom")
-    return noted or tuple(e for e in capture.events if e.kind == "error" and _is_refusal(e))
-
-
-def memory_failure(capture: Capture) -> Event | None:
-    """Return the first refused allocation, else the check that a start failed for memory."""
-    starts = (e for e in whole_events(capture, "check") if e.data.get("class") == "capacity")
-    failed = (e for e in starts if text(e, "stage") is not None)
-    return next(iter(refused_allocations(capture)), next(failed, None))
-
-
-def refused_at(event: Event) -> str | None:
-    """Name the stage: the runner's own, or a step where a recorded one raised."""
-    stage = event.data.get("stage", "step" if "step" in event.data else None)
-    return None if stage is None else str(stage)
-
-
-def _size(asked: int) -> str:
-    return f"{asked / 2**20:,.0f} MiB" if asked >= 2**20 else f"{asked:,} bytes"
-
-
-def _is_refusal(event: Event) -> bool:
-    if event.data.get("type") in ("OutOfMemoryError", "MemoryError"):
-        return True
-    return any(mark in str(event.data.get("message", "")) for mark in _REFUSALS)
-
-
 def _out_of_memory(capture: Capture) -> Decision | None:
     event = next(iter(refused_allocations(capture)), None)
     if event is None:
         return None
-    stage = refused_at(event)
-    when = f" while {_STAGES.get(stage, f'in stage {stage}')}" if stage is not None else ""
-    asked = number(event, "bytes")
-    size = f" ({_size(int(asked))} asked for)" if asked else ""
-    return _certain("capacity", f"out of memory{when}{size}")
+    return _certain("capacity", f"out of memory{refusal_text(event, capture.subject.model)}")
 
 
 def _reader_findings(capture: Capture) -> tuple[Decision | None, tuple[str, ...]]:
@@ -155,7 +111,9 @@ def check(capture: Capture) -> Checked:
     """Check a capture before judging it."""
     decision = _out_of_memory(capture)
     reader_decision, notes = _reader_findings(capture)
-    decision = decision or reader_decision
+    decision = decision or reader_decision or missing_devices(capture)
+    if _is_open(decision) and not _has_evidence(capture) and not _failed(capture):
+        decision = decide_by_copies(capture) or decision
     is_empty = decision is None and not _has_evidence(capture)
     if is_empty:
         reason = "nothing was recorded: the capture holds no step, request or sample of a load"
@@ -163,15 +121,26 @@ def check(capture: Capture) -> Checked:
     warnings = capture.subject.model.warnings if capture.subject.model is not None else ()
     all_notes = (
         *notes,
+        *pieces_note(capture),
+        *copies_note(capture),
         *isolated.notes(capture),
         *event_notes(capture),
         *straggler_notes(capture),
         *_flag_notes(capture),
         *(() if is_empty else contention_note(capture)),
         *overlap_note(capture),
+        *busy_power_note(capture),
         *warnings,
     )
     return Checked(decision, all_notes, _unobserved(capture), is_empty)
+
+
+def _is_open(decision: Decision | None) -> bool:
+    return decision is None or decision.bottleneck == "undetermined"
+
+
+def _failed(capture: Capture) -> bool:
+    return any(event.kind == "error" for event in capture.events)
 
 
 def _has_evidence(capture: Capture) -> bool:

@@ -19,12 +19,14 @@ from stallscope.analyzers.gaps import unobserved
 from stallscope.analyzers.isolated import without_load
 from stallscope.analyzers.judge import Judgement
 from stallscope.analyzers.kernel_table import kernel_table
+from stallscope.analyzers.kv_copies import copies_measure
 from stallscope.analyzers.kv_life import DEFAULT_LENGTHS, allocated_rows, kv_rows, life_stages
 from stallscope.analyzers.load.demand import Demand
 from stallscope.analyzers.load.device_demand import is_telemetry_only
 from stallscope.analyzers.load.engine_latency import engine_latencies, latency_note
 from stallscope.analyzers.load.estimated_work import work_measures_of_samples
 from stallscope.analyzers.load.in_front import in_front_measures, in_front_note
+from stallscope.analyzers.load.kv_cliff import cliff_measures, cliff_note
 from stallscope.analyzers.load.offered import unseen_offer
 from stallscope.analyzers.load.preemption import preempts
 from stallscope.analyzers.load.put_back import put_back
@@ -151,6 +153,7 @@ def diagnose(
             *run.checked.notes,
             *latency_note(told, client_latencies(capture)),
             *put_back_note(put_back(capture.engine_samples)),
+            *cliff_note(capture),
             *gap_notes(run.costs),
             *in_front_note(capture, run.span),
             *sweep_note(capture),
@@ -223,6 +226,8 @@ def _measures(run: Run, judgement: Judgement) -> tuple[Measure, ...]:
         span=run.span,
     )
     grown = (
+        *copies_measure(run.capture),
+        *cliff_measures(run.capture, run.span),
         *growth_measures(run, judgement),
         *in_front_measures(run.capture, run.span),
         *work_measures_of_samples(run.capture, run.cost, run.span),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,6 +21,7 @@ from stallscope.analyzers.load.demand import (
 )
 from stallscope.analyzers.load.estimated_work import decide_by_estimates
 from stallscope.analyzers.load.in_front import decide_in_front
+from stallscope.analyzers.load.kv_cliff import Cliff, cliff_decision, worst_cliff
 from stallscope.analyzers.load.pool_use import pool_measures
 from stallscope.analyzers.load.preemption import Preemption, observe_preemption
 from stallscope.analyzers.load.queue_limits import LIMIT_CLASS, LIMIT_HELD, Admission
@@ -56,7 +58,8 @@ class Judgement:
     """What binds in a span.
 
     `decision` rates it; `admission` is set when something queued, `preemption` when its cost
-    decided. `branch` names the step of the procedure that decided before that, one of BRANCHES.
+    decided, `cliff` when that of a full pool did. `branch` names the step of the procedure that
+    decided before that, one of BRANCHES.
     """
 
     load: str
@@ -66,6 +69,12 @@ class Judgement:
     budgets: tuple[PhaseBudget, ...]
     preemption: Preemption | None = None
     branch: str = "step"
+    cliff: Cliff | None = None
+
+    @property
+    def is_overruled(self) -> bool:
+        """Whether what a full pool costs decided, and not the branch."""
+        return self.preemption is not None or self.cliff is not None
 
     @property
     def bottleneck(self) -> str:
@@ -231,9 +240,19 @@ def judge(
         decision, branch = hang, "hang"
     lost = observe_preemption(capture, costs, cost, span)
     if lost is None or lost.cost < t.queue_wait_share or decision.limit == "kv":
-        return Judgement(load, decision, demand, admission, budgets, branch=branch)
+        found = Judgement(load, decision, demand, admission, budgets, branch=branch)
+        return _by_cliff(found, capture, span, t)
     decision = preemption_decision(lost, decision, t)
     return Judgement(load, decision, demand, admission, budgets, lost, branch)
+
+
+def _by_cliff(judgement: Judgement, capture: Capture, span: Span, t: Thresholds) -> Judgement:
+    """Name the full pool the first cause where the engine makes far less with it."""
+    cliff = worst_cliff(capture, span)
+    if cliff is None or cliff.lost(span) < t.queue_wait_share or judgement.decision.limit == "kv":
+        return judgement
+    decision = cliff_decision(cliff, span, judgement.decision, t)
+    return dataclasses.replace(judgement, decision=decision, cliff=cliff)
 
 
 def _standstill(share: float, demand: Demand) -> Decision:

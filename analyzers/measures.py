@@ -81,8 +81,12 @@ MEASURES: dict[str, tuple[str, str]] = {
     "preempted_share": ("fraction", "of the requests' time, put back into the queue"),
     "kv_used_peak": ("fraction", "highest KV pool use"),
     "kv_used_mean": ("fraction", "mean KV pool use over step time"),
+    "kv_full_share": ("fraction", "of the time, with a full KV pool that slows the engine"),
+    "tokens_per_s_when_full": ("tokens/s", "tokens generated a second with a full KV pool"),
+    "tokens_per_s_with_room": ("tokens/s", "tokens generated a second with room in the KV pool"),
     "kv_bytes_per_token": ("bytes", "KV cache per token by the formula"),
     "kv_bytes_per_token_allocated": ("bytes", "KV tensors' bytes over the tokens they hold"),
+    "kv_copies": ("count", "copies of a token's KV over all ranks"),
     "kv_read_bytes_per_decode_step": ("bytes", "KV read in a decode step"),
     "kv_copies": (
         "count",

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from stallscope.analyzers import isolated
 from stallscope.analyzers.benchmark.facts import is_benchmark_only
-from stallscope.analyzers.checks import refused_allocations
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.cost.work import mbu, mfu, of_phases, work_of
 from stallscope.analyzers.event_fields import whole_events
@@ -24,6 +23,7 @@ from stallscope.analyzers.quantities import (
     samples_of,
 )
 from stallscope.analyzers.queue_measures import queue_wait
+from stallscope.analyzers.refusals import refused_allocations
 from stallscope.analyzers.rules import RuleEvidence
 from stallscope.analyzers.step import decode_share
 from stallscope.analyzers.step.budget import StepCost

@@ -12,6 +12,7 @@ from stallscope.analyzers.explain.demand import (
     explain_sender,
 )
 from stallscope.analyzers.explain.queue import (
+    explain_cliff,
     explain_hang,
     explain_preemption,
     explain_queue,
@@ -57,7 +58,8 @@ def explain(
     steps = [step for step in steps if _is_reached(step, judgement)]
     if judgement.branch in ("queue", "standstill", "hang", "step", "samples"):
         lost = explain_preemption(judgement, found, t)
-        steps += [lost] if lost is not None else []
+        fell = explain_cliff(judgement, found, t)
+        steps += [step for step in (lost, fell) if step is not None]
     if headline is not judgement.decision:
         steps.append(_of_goal(headline, goal))
     return (*explain_rules(rules, t), *steps, explain_confidence(headline, verdict))

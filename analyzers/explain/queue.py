@@ -18,7 +18,7 @@ def explain_queue(judgement: Judgement, found: Found) -> ExplainStep | None:
         return None
     question = "Which admission limit stood at its cap while something waited?"
     admission, decision = judgement.admission, judgement.decision
-    is_overruled = judgement.preemption is not None or is_hang
+    is_overruled = judgement.is_overruled or is_hang
     because = "overruled by what follows" if is_overruled else decision.reason
     if admission is None:
         return ExplainStep("queue", question, "not observable", because)
@@ -90,3 +90,22 @@ def explain_preemption(judgement: Judgement, found: Found, t: Thresholds) -> Exp
     answer = "decides" if decides else "passes on"
     terms = (*count, *parts, cost)
     return ExplainStep("preemption", question, answer, because, terms, comparisons)
+
+
+def explain_cliff(judgement: Judgement, found: Found, t: Thresholds) -> ExplainStep | None:
+    """Explain what a full pool cost that nobody counted; None where the engine fell off nothing."""
+    names = ("kv_full_share", "tokens_per_s_when_full", "tokens_per_s_with_room")
+    terms = seen(found, *names)
+    if len(terms) < len(names):
+        return None
+    question = "Does the engine make so much less with a full KV pool that it is the first cause?"
+    share, full, room = (term.value for term in terms)
+    formula = f"{names[0]} * (1 - {names[1]} / {names[2]})"
+    cost = worked_out("full_pool_cost", share * (1.0 - full / room), formula, terms)
+    decides = judgement.cliff is not None
+    because = (
+        judgement.decision.reason if decides else "it costs less, or the pool was named already"
+    )
+    comparisons = (compared(cost, "≥", t.queue_wait_share, "queue_wait_share"),)
+    answer = "decides" if decides else "passes on"
+    return ExplainStep("full-pool", question, answer, because, (*terms, cost), comparisons)

@@ -32,7 +32,7 @@ def explain_step(judgement: Judgement, found: Found, t: Thresholds) -> ExplainSt
         return _by_counters(judgement, found, t)
     terms, comparisons = _by_budget(budget, t)
     question = "Which part of the step's time is the largest, and is it clear of the next?"
-    is_overruled = judgement.preemption is not None or judgement.bottleneck == "device"
+    is_overruled = judgement.is_overruled or judgement.bottleneck == "device"
     answer = "passes on" if is_overruled else "decides"
     because = "overruled by what follows" if is_overruled else judgement.decision.reason
     return ExplainStep("step", question, answer, because, terms, comparisons)
@@ -86,7 +86,7 @@ def _by_counters(judgement: Judgement, found: Found, t: Thresholds) -> ExplainSt
         if name in by_name
     )
     answer = answer_of(judgement, judgement.branch)
-    if judgement.preemption is not None:
+    if judgement.is_overruled:
         return ExplainStep("counters", question, "passes on", "they do not", terms, comparisons)
     if judgement.bottleneck == "undetermined":
         answer = "not observable"

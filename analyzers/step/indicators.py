@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 
 from stallscope.analyzers.kernel_mix import shares_by_class
+from stallscope.analyzers.paged_out import decide_paged_out
 from stallscope.analyzers.quantities import (
     DRAM_THROUGHPUT,
     TENSOR_ACTIVE,
@@ -30,6 +31,7 @@ MATRIX_VECTOR = frozenset({"gemv", "norm", "elementwise"})
 FEW_ROWS = 64
 READING_IN_DECODE = frozenset({"gemm", "attention"})
 _NAMED = 0.01  # of the kernel time: a smaller share is not named
+_WORTH_SAYING = 0.05  # of a steady window without work, where kernels decide
 _SPELLED = {"gemv": "GEMV", "gemm": "GEMM"}
 MOVING = frozenset({"communication", "copy"})
 CANDIDATES = ("bandwidth", "compute", "host")  # of a step about which nothing is known
@@ -115,12 +117,22 @@ def _rows_in_decode(capture: Capture) -> float | None:
 def _by_class(capture: Capture, bottleneck: str, share: float, reason: str) -> Decision:
     if may_wait_for_host(capture):
         return too_short_to_tell(capture, bottleneck, reason)
+    busy = trace_busy(capture)
+    idle = 0.0 if busy is None else 1.0 - busy - queued_share(capture)
+    if idle >= _WORTH_SAYING:
+        reason += f", and the device idles {percent(idle)} of the steady window"
     return _decision(bottleneck, share, 0.4, reason, 0.6)
 
 
 def limit_without_budget(capture: Capture, t: Thresholds, missing: str) -> Decision:
     """Decide from counters and kernel classes; else undetermined, ending with what to type."""
-    for decide in (_from_idle, from_kernel_profiles, _from_counters, _from_kernel_classes):
+    for decide in (
+        _from_idle,
+        from_kernel_profiles,
+        _from_counters,
+        decide_paged_out,
+        _from_kernel_classes,
+    ):
         decision = decide(capture, t)
         if decision is not None:
             return decision

@@ -47,6 +47,19 @@ _SMALLER_STEPS = Remedy(
     _CHECK,
     _EVIDENCE,
 )
+_FEWER_ROWS = Remedy(
+    "run fewer sequences at once, or draft fewer tokens for each: every one of them is a row of "
+    "logits over the whole vocabulary, which the KV cache's size does not allow for; of "
+    "prompt_logprobs every token of a prompt is one, and smaller chunks make fewer at a time",
+    {
+        "vllm": "--max-num-seqs (lower), num_speculative_tokens (lower), "
+        "--max-num-batched-tokens (lower, for prompt_logprobs)",
+        "sglang": "--max-running-requests (lower), --speculative-num-draft-tokens (lower)",
+    },
+    None,
+    _CHECK,
+    _EVIDENCE,
+)
 _LARGER_SHARE = Remedy(
     "let the engine use more of the device: nothing was left for the KV cache",
     {
@@ -66,8 +79,10 @@ _BY_STAGE = {
 }
 
 
-def remedies_after_refusal(stage: str | None) -> tuple[Remedy, ...]:
-    """List what makes room at a stage; by default, while a step runs."""
+def remedies_after_refusal(stage: str | None, buffer: str | None = None) -> tuple[Remedy, ...]:
+    """List what makes room at a stage, by default while a step runs, or for a known buffer."""
+    if buffer == "logits":
+        return (_FEWER_ROWS, _SMALLER_POOL)
     return _BY_STAGE.get(stage or "", (_SMALLER_STEPS, _SMALLER_POOL))
 
 
