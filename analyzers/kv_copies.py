@@ -102,7 +102,7 @@ def copies_measure(capture: Capture) -> tuple[Measure, ...]:
     if found is None:
         return ()
     source = f"{found.ranks} ranks × the engine's KV bytes ÷ its KV tokens ÷ {found.formula}"
-    return (Measure("kv_copies", found.copies, "count", "derived", source),)
+    return (Measure("kv_copies_stated", found.copies, "count", "derived", source),)
 
 
 def one_copy(capture: Capture) -> tuple[Remedy, ...]:
@@ -121,7 +121,7 @@ def one_copy(capture: Capture) -> tuple[Remedy, ...]:
         None,
         f"the KV cache that the engine states at its start grows, to {found.copies:.1f} times its "
         "tokens at the most",
-        ("kv_copies",),
+        ("kv_copies_stated",),
     )
     return (remedy,)
 

@@ -74,7 +74,7 @@ def test_of_a_start_alone_it_is_the_verdict_with_little_confidence() -> None:
     (remedy,) = found.remedies
     assert "--decode-context-parallel-size" in remedy.flag["vllm"]
     assert found.wont_help[0].action == "more tensor-parallel ranks for the KV cache"
-    (copies,) = [m for m in found.measures if m.name == "kv_copies"]
+    (copies,) = [m for m in found.measures if m.name == "kv_copies_stated"]
     assert copies.value == pytest.approx(2.0)
 
 
