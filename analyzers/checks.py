@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from stallscope.analyzers import isolated
 from stallscope.analyzers.benchmark.facts import judged_trial
-from stallscope.analyzers.busy_power import busy_power_note
 from stallscope.analyzers.classes import CLASSES
 from stallscope.analyzers.cost.drift import probe_changes
 from stallscope.analyzers.event_fields import notes as event_notes
@@ -129,7 +128,6 @@ def check(capture: Capture) -> Checked:
         *_flag_notes(capture),
         *(() if is_empty else contention_note(capture)),
         *overlap_note(capture),
-        *busy_power_note(capture),
         *warnings,
     )
     return Checked(decision, all_notes, _unobserved(capture), is_empty)

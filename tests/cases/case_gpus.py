@@ -165,7 +165,12 @@ GPUS = (
         never=(r"throttl",),
         open=dict.fromkeys(VERSIONS, "not yet told"),
     ),
-    Case("hung-collective", ("undetermined", "interconnect", "device"), hung_collective),
+    Case(
+        "hung-collective",
+        ("undetermined", "interconnect", "device"),
+        hung_collective,
+        says=(r"a hung collective",),
+    ),
     Case(
         "no-framebuffer",
         ("telemetry", "undetermined"),
