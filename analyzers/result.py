@@ -75,7 +75,7 @@ class Verdict:
     """The answer. `between` names the candidates when the class is undetermined.
 
     `limit` is the admission limit that held a queue, as a measure `limit_…` names it; `grounds` is
-    what the confidence rests on.
+    what the confidence rests on; `finding` is its entry in docs/findings.md.
     """
 
     bottleneck: str  # JSON "class"
@@ -89,6 +89,7 @@ class Verdict:
     chain: tuple[Link, ...] = ()
     limit: str | None = None
     grounds: Grounds | None = None
+    finding: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from stallscope.analyzers.chain import build_chain
 from stallscope.analyzers.changes import changes_text
 from stallscope.analyzers.confidence import confidence, grounds
+from stallscope.analyzers.findings import finding_of
 from stallscope.analyzers.gaps import where_to_look
 from stallscope.analyzers.judge import Judgement, judge
 from stallscope.analyzers.kernel_mix import lone_mix
@@ -93,6 +94,7 @@ def build_verdict(
         next_limit=(whatif.next_limit if whatif else None) or headline.decision.next_class,
         chain=build_chain(headline, measures, lone_mix(run.capture), run.capture.subject.engine),
         limit=headline.decision.limit,
+        finding=finding_of(headline),
         grounds=weighed,
     )
 

@@ -91,6 +91,7 @@ def _verdict(diagnosis: Diagnosis) -> dict[str, object]:
     verdict = diagnosis.verdict
     return {
         "class": verdict.bottleneck,
+        "finding": verdict.finding,
         "confidence": verdict.confidence,
         "confidence_from": asdict(verdict.grounds) if verdict.grounds else None,
         "load": verdict.load,

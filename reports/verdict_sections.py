@@ -50,6 +50,8 @@ def rules(diagnosis: Diagnosis) -> Section:
 def _answer(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
     verdict, goal = diagnosis.verdict, diagnosis.goal
     yield "Verdict", f"{verdict.bottleneck}, confidence {fmt.rough_percent(verdict.confidence)}"
+    if verdict.finding:
+        yield "Finding", f"{verdict.finding} (docs/findings.md says when it lies and how to check)"
     if verdict.between:
         yield "Between", " or ".join(verdict.between)
     if _tells_load(diagnosis):

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from stallscope.analyzers.classes import CLASSES, LOADS, PARTS
 from stallscope.analyzers.experiment.settings import SETTINGS
+from stallscope.analyzers.findings import FINDINGS
 from stallscope.analyzers.measures import MEASURES
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.app import application
@@ -98,3 +99,23 @@ def test_settings_that_compare_knows() -> None:
     names = re.findall(r"^\| (`.+?`) \| (\w+) \| .+ \|$", page("docs/compare.md"), re.M)
     told = [(tuple(re.findall(r"`(\w+)`", cell)), kind) for cell, kind in names]
     assert told == [(row.names, row.kind) for row in SETTINGS]
+
+
+def test_every_finding_is_explained_and_none_else() -> None:
+    text = page("docs/findings.md")
+    assert sorted(re.findall(r"^### `([\w-]+)`$", text, re.M)) == sorted(FINDINGS)
+    for entry in text.split("\n### ")[1:]:
+        told = re.findall(r"^- ([\w ]+): \S", entry.split("\n## ")[0], re.M)
+        assert told == ["Means", "Computed", "Lies when", "Do", "Check"], entry[:30]
+
+
+def test_what_findings_name_is_known() -> None:
+    named = set(re.findall(r"`([a-z]+(?:_[a-z0-9]+)+)`", page("docs/findings.md")))
+    settings = {"max_num_seqs", "max_num_batched_tokens"}
+    assert named <= set(MEASURES) | set(asdict(Thresholds())) | settings
+
+
+def test_links_within_a_page_lead_to_a_heading() -> None:
+    text = page("docs/findings.md")
+    for anchor in re.findall(r"\]\(#([\w-]+)\)", text):
+        assert f"### `{anchor}`" in text
