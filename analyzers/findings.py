@@ -29,11 +29,12 @@ _OF_STEP: Mapping[str, str] = {
     "device": "slow-clocks",
 }
 _LIMITS = tuple(f"limit-{limit}" for limit in LIMIT_CLASS)
+_STATED = ("kv-copied", "paged-out")  # by the decision itself
 _OPEN = ("queue-unseen", "step-unsettled", "no-evidence")
 FINDINGS = tuple(
     dict.fromkeys(
-        (*RULES, *_OF_CHECK.values(), *_BY_BRANCH.values(), *_LIMITS, "preemption")
-        + (*_OF_STEP.values(), *_OPEN)
+        (*RULES, *_OF_CHECK.values(), *_STATED, *_BY_BRANCH.values(), *_LIMITS)
+        + ("preemption", "full-pool", *_OF_STEP.values(), *_OPEN)
     )
 )
 
@@ -43,6 +44,10 @@ def finding_of(judgement: Judgement) -> str:
     decision, branch = judgement.decision, judgement.branch
     if judgement.preemption is not None:
         return "preemption"
+    if judgement.cliff is not None:
+        return "full-pool"
+    if decision.finding is not None:
+        return decision.finding
     if branch in _BY_BRANCH:
         return _BY_BRANCH[branch]
     if decision.limit is not None:

@@ -87,7 +87,8 @@ def decide_by_copies(capture: Capture) -> Decision | None:
     quality = QUALITY["derived"]
     share = 1.0 - 1.0 / found.copies
     reason = found.sentence[0].lower() + found.sentence[1:]
-    return Decision("capacity", share, 0.0, None, 0.0, quality, reason, cap=_MOST_SURE)
+    sure, finding = _MOST_SURE, "kv-copied"
+    return Decision("capacity", share, 0.0, None, 0.0, quality, reason, cap=sure, finding=finding)
 
 
 def copies_note(capture: Capture) -> tuple[str, ...]:

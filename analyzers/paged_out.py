@@ -69,7 +69,9 @@ def decide_paged_out(capture: Capture, t: Thresholds) -> Decision | None:
         "kernels wait for it over PCIe"
     )
     quality = QUALITY["derived"]
-    return Decision("capacity", found.busy, 0.0, None, 0.0, quality, reason, cap=_MOST_SURE)
+    sure, finding = _MOST_SURE, "paged-out"
+    busy = found.busy
+    return Decision("capacity", busy, 0.0, None, 0.0, quality, reason, cap=sure, finding=finding)
 
 
 def room_on_windows(capture: Capture, t: Thresholds) -> tuple[Remedy, ...]:

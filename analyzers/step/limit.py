@@ -37,6 +37,7 @@ class Decision:
     between: tuple[str, ...] = ()
     cap: float = 0.99  # the most confidence this kind of evidence allows
     limit: str | None = None  # a key of admission.LIMIT_CLASS
+    finding: str | None = None  # in docs/findings.md, where no class and no limit tells
 
 
 # How far a decision may rest on evidence of each provenance.

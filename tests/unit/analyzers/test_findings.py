@@ -10,6 +10,9 @@ from capture_builders import decodes, event, request
 from test_chain import judgement
 from test_counter_evidence import READING, capped, hung, queued
 from test_diagnose_random import random_capture
+from test_kv_cliff import FULL, ROOM, served
+from test_kv_copies import WHOLE, start
+from test_paged_out import watched
 
 from stallscope.analyzers.diagnose import diagnose
 from stallscope.analyzers.findings import FINDINGS, finding_of
@@ -39,6 +42,9 @@ def test_captures_and_their_findings() -> None:
     late = request(3, 999, 999, 1000, 1001)
     assert found(Capture(requests=(*early, late))) == "no-load"
     assert found(READING, "ttft") == "step-unsettled"
+    assert found(start(WHOLE)) == "kv-copied"
+    assert found(watched()) == "paged-out"
+    assert found(served(ROOM, FULL)) == "full-pool"
 
 
 @pytest.mark.parametrize("limit", LIMIT_CLASS)
