@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from stallscope.analyzers.kernel_mix import KernelMix, lone_mix
 from stallscope.analyzers.kv_copies import more_ranks, one_copy
 from stallscope.analyzers.load.kv_cliff import fewer_at_once
+from stallscope.analyzers.load.starved import decode_first, useless_to_the_starved
 from stallscope.analyzers.paged_out import room_on_windows, useless_on_windows
 from stallscope.analyzers.prepared import Run
 from stallscope.analyzers.refusals import buffer_of, memory_failure, refused_at
@@ -47,6 +48,10 @@ def remedies_of(
     mix = _deciding_mix(run, verdict)
     if mix is not None:
         return tuple(kernel_remedies(verdict.bottleneck, mix))
+    if verdict.bottleneck == "scheduling" and verdict.limit is None:
+        turns = decode_first(run.capture, run.span)
+        if turns:
+            return turns
     on_windows = room_on_windows(run.capture, run.thresholds)
     if on_windows and verdict.bottleneck == "capacity":
         return on_windows
@@ -77,6 +82,10 @@ def wont_help_of(run: Run, verdict: Verdict, measures: Sequence[Measure]) -> tup
     mix = _deciding_mix(run, verdict)
     if mix is not None:
         return kernels_wont_help(verdict.bottleneck, mix)
+    if verdict.bottleneck == "scheduling" and verdict.limit is None:
+        starved = useless_to_the_starved(run.capture, run.span)
+        if starved:
+            return starved
     on_windows = useless_on_windows(run.capture, run.thresholds)
     if on_windows and verdict.bottleneck == "capacity":
         return on_windows

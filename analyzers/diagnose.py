@@ -31,6 +31,7 @@ from stallscope.analyzers.load.offered import unseen_offer
 from stallscope.analyzers.load.preemption import preempts
 from stallscope.analyzers.load.put_back import put_back
 from stallscope.analyzers.load.sampled_work import mean_step_note
+from stallscope.analyzers.load.starved import starved_measure
 from stallscope.analyzers.measures import step_measures
 from stallscope.analyzers.observe import rule_evidence
 from stallscope.analyzers.padding import padding_note
@@ -228,6 +229,7 @@ def _measures(run: Run, judgement: Judgement) -> tuple[Measure, ...]:
     grown = (
         *copies_measure(run.capture),
         *cliff_measures(run.capture, run.span),
+        *starved_measure(run.capture, run.span),
         *growth_measures(run, judgement),
         *in_front_measures(run.capture, run.span),
         *work_measures_of_samples(run.capture, run.cost, run.span),

@@ -28,6 +28,7 @@ from stallscope.analyzers.load.queue_limits import LIMIT_CLASS, LIMIT_HELD, Admi
 from stallscope.analyzers.load.sampled_work import sampled_budgets
 from stallscope.analyzers.load.span import Span
 from stallscope.analyzers.load.standstill import standstill_share
+from stallscope.analyzers.load.starved import decide_starved
 from stallscope.analyzers.load.weights_read import decide_by_weights
 from stallscope.analyzers.result import PhaseBudget
 from stallscope.analyzers.step.agreement import with_counters
@@ -233,7 +234,7 @@ def judge(
             decision = with_counters(decision, capture, t)
             decision = with_prompts(decision, capture, cost, t)
         if decision.bottleneck == "undetermined" and not costs:
-            sampled = _by_samples(capture, cost, span, t)
+            sampled = decide_starved(capture, span) or _by_samples(capture, cost, span, t)
             decision, branch = (decision, branch) if sampled is None else (sampled, "samples")
     hang = as_hang(decision, capture)
     if hang is not None:

@@ -81,6 +81,7 @@ MEASURES: dict[str, tuple[str, str]] = {
     "preempted_share": ("fraction", "of the requests' time, put back into the queue"),
     "kv_used_peak": ("fraction", "highest KV pool use"),
     "kv_used_mean": ("fraction", "mean KV pool use over step time"),
+    "prefills_per_token": ("count", "batches of prompts for each token of a running request"),
     "kv_full_share": ("fraction", "of the time, with a full KV pool that slows the engine"),
     "tokens_per_s_when_full": ("tokens/s", "tokens generated a second with a full KV pool"),
     "tokens_per_s_with_room": ("tokens/s", "tokens generated a second with room in the KV pool"),

@@ -12,6 +12,7 @@ from stallscope.analyzers.step.clocks import ClockRatio, explained, is_slow
 from stallscope.analyzers.step.limit import CLASS_PARTS, part_share
 from stallscope.analyzers.thresholds import Thresholds
 
+_OF_SAMPLES = ("weights_read_share", "mfu", "mbu", "prefills_per_token")
 _COUNTERS = (
     "gpu_busy",
     "idle_in_queued",
@@ -70,7 +71,7 @@ def _by_counters(judgement: Judgement, found: Found, t: Thresholds) -> ExplainSt
     question = "Without a step budget, do counters or kernels tell what limits?"
     terms = seen(found, *_COUNTERS)
     if judgement.branch == "samples":
-        terms = (*terms, *seen(found, "weights_read_share", "mfu", "mbu"))
+        terms = (*terms, *seen(found, *_OF_SAMPLES))
     by_name = {term.name: term for term in terms}
     lines = (
         ("tensor_active", "≥", t.tensor_bound, "tensor_bound"),

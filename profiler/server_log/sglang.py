@@ -77,7 +77,7 @@ def _batch(line: Line) -> Batch | None:
 
 
 def samples(found: Sequence[Batch]) -> list[EngineSample]:
-    """Return waiting, running and KV use by batch, and counters of tokens.
+    """Return waiting, running and KV use by batch, and counters of tokens and batches of prompts.
 
     A pool counts as used as the fullest one is. Nothing is logged while nothing runs: where a
     prompt then finds nobody running, the engine was empty since the next decode line was due.
@@ -89,7 +89,7 @@ def samples(found: Sequence[Batch]) -> list[EngineSample]:
 def _samples(rows: Sequence[Batch]) -> Iterator[EngineSample]:
     times = spread([b.t_ns for b in rows])
     due_ns = _decode_gap(rows)
-    taken, made, decoded_ns, before_ns = 0.0, 0.0, None, None
+    taken, made, prefills, decoded_ns, before_ns = 0.0, 0.0, 0.0, None, None
     for batch, t_ns in zip(rows, times, strict=True):
         if batch.tokens is not None and before_ns is not None and not batch.was_running:
             idle_ns = before_ns + due_ns
@@ -101,12 +101,14 @@ def _samples(rows: Sequence[Batch]) -> Iterator[EngineSample]:
                 made += (batch.output_rate or 0.0) * (t_ns - decoded_ns) / _S
             decoded_ns = t_ns
         taken += batch.tokens or 0.0
+        prefills += batch.tokens is not None
         named = {
             "waiting": batch.waiting,
             "running": batch.running,
             "kv_used_fraction": batch.kv_used,
             "input_tokens_total": taken,
             "output_tokens_total": made,
+            "prefill_batches_total": prefills,
         }
         for name, value in named.items():
             if value is not None:
