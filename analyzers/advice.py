@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from stallscope.analyzers.kernel_mix import KernelMix, lone_mix
 from stallscope.analyzers.kv_copies import more_ranks, one_copy
+from stallscope.analyzers.load.in_front import keeps_up
 from stallscope.analyzers.load.kv_cliff import fewer_at_once
 from stallscope.analyzers.load.starved import decode_first, useless_to_the_starved
 from stallscope.analyzers.paged_out import room_on_windows, useless_on_windows
@@ -21,6 +22,7 @@ from stallscope.analyzers.whatif.out_of_memory import (
     remedies_after_refusal,
     wont_help_after_refusal,
 )
+from stallscope.analyzers.whatif.queue_remedies import WONT_HELP_A_QUEUE, queue_remedies
 from stallscope.analyzers.whatif.remedies import remedies_for, wont_help
 from stallscope.analyzers.whatif.replay import Replay, WhatIf
 from stallscope.profiler.evidence import Measure, NotObservable
@@ -48,6 +50,8 @@ def remedies_of(
     mix = _deciding_mix(run, verdict)
     if mix is not None:
         return tuple(kernel_remedies(verdict.bottleneck, mix))
+    if verdict.bottleneck == "host" and not keeps_up({m.name: m for m in measures}, run.thresholds):
+        return queue_remedies("front", replay, run.thresholds)
     if verdict.bottleneck == "scheduling" and verdict.limit is None:
         turns = decode_first(run.capture, run.span)
         if turns:
@@ -82,6 +86,8 @@ def wont_help_of(run: Run, verdict: Verdict, measures: Sequence[Measure]) -> tup
     mix = _deciding_mix(run, verdict)
     if mix is not None:
         return kernels_wont_help(verdict.bottleneck, mix)
+    if verdict.bottleneck == "host" and not keeps_up({m.name: m for m in measures}, run.thresholds):
+        return WONT_HELP_A_QUEUE["front"]
     if verdict.bottleneck == "scheduling" and verdict.limit is None:
         starved = useless_to_the_starved(run.capture, run.span)
         if starved:

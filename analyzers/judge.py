@@ -49,7 +49,7 @@ MOST = 0.5  # of the waiting time a limit must explain; of the run, a queue must
 
 # The steps of the procedure that may decide, in order; docs/verdict.md tells them.
 BRANCHES = (
-    *("check", "sender", "client", "front", "load", "queue", "standstill", "hang", "step"),
+    *("check", "sender", "front", "client", "load", "queue", "standstill", "hang", "step"),
     "samples",
 )
 
@@ -208,13 +208,13 @@ def judge(
     late = late_sender(capture)
     if late is not None:
         return Judgement(load, late, demand, None, budgets, branch="sender")
+    outside = decide_in_front(capture, demand, span, t)
+    if outside is not None:
+        return Judgement(load, outside, demand, None, budgets, branch="front")
     offered = offered_concurrency(capture)
     if is_client_limited(demand, offered, t):
         by_client = _client(demand, offered or 0.0)
         return Judgement(load, by_client, demand, None, budgets, branch="client")
-    outside = decide_in_front(capture, demand, span, t)
-    if outside is not None:
-        return Judgement(load, outside, demand, None, budgets, branch="front")
     if load in ("idle", "underloaded"):
         return Judgement(load, _none(demand, t), demand, None, budgets, branch="load")
     admission = _admission(capture, cost, span) if load == "overloaded" else None

@@ -62,6 +62,8 @@ MEASURES: dict[str, tuple[str, str]] = {
         "s",
         "time to first token by the clients less that by the server: what passed in front of it",
     ),
+    "in_front_share": ("fraction", "of a request's time, in front of the server"),
+    "frontend_cores": ("cores", "CPU cores that the server's own process used"),
     "rate_offered": ("requests/s", "requests a second that the load generator was asked to send"),
     "rate_sent": ("requests/s", "requests a second that it sent"),
     "requests_completed": ("count", "requests that came back to the client"),

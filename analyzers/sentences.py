@@ -17,7 +17,10 @@ from stallscope.profiler.evidence import Measure
 
 def _served(judgement: Judgement, found: Mapping[str, Measure]) -> str:
     decision = judgement.decision
-    text = f"{_SERVED[decision.bottleneck]}: {decision.reason}"
+    who = _SERVED[decision.bottleneck]
+    if judgement.branch == "front" and decision.bottleneck == "host":
+        who = "The host limits this run"
+    text = f"{who}: {decision.reason}"
     more = _traced_text(decision.bottleneck, found)
     if more is not None:
         text += f"; {more}"

@@ -45,8 +45,8 @@ def explain(
     told = (
         explain_check(judgement, found),
         explain_sender(judgement, found),
+        explain_front(judgement, found, t),
         explain_client(judgement, found, t),
-        explain_front(judgement, found),
         explain_load(judgement, found, t),
         explain_queue(judgement, found),
         explain_standstill(judgement, found),

@@ -8,6 +8,7 @@ from stallscope.analyzers.benchmark.demand import SENT_SHARE
 from stallscope.analyzers.explain.result import Comparison, ExplainStep, Term
 from stallscope.analyzers.explain.terms import compared, seen, worked_out
 from stallscope.analyzers.judge import Judgement
+from stallscope.analyzers.load.in_front import CORE_FULL
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.profiler.evidence import Measure
 
@@ -87,19 +88,25 @@ def explain_client(judgement: Judgement, found: Found, t: Thresholds) -> Explain
     )
 
 
-def explain_front(judgement: Judgement, found: Found) -> ExplainStep:
+def explain_front(judgement: Judgement, found: Found, t: Thresholds) -> ExplainStep:
     """Explain whether requests waited before the server counted them."""
     question = "Did requests wait in front of a server whose own queue is empty?"
-    terms = seen(found, "ttft_in_front")
-    if judgement.branch == "front":
-        return ExplainStep("front", question, "decides", judgement.decision.reason, terms)
-    if terms:
-        because = (
-            "what passed in front is less than a fifth of a request, or the queue is not empty"
-        )
-        return ExplainStep("front", question, "passes on", because, terms)
-    because = "no client's TTFT stands beside the server's own, or the two hardly differ"
-    return ExplainStep("front", question, "not observable", because)
+    terms = seen(found, "ttft_in_front", "in_front_share", "frontend_cores")
+    if not terms:
+        because = "no client's TTFT stands beside the server's own, or the two hardly differ"
+        return ExplainStep("front", question, "not observable", because)
+    lines: dict[str, tuple[float, str | None]] = {
+        "in_front_share": (t.queue_wait_share, "queue_wait_share"),
+        "frontend_cores": (CORE_FULL, None),
+    }
+    comparisons = tuple(
+        compared(term, "≥", *lines[term.name]) for term in terms if term.name in lines
+    )
+    decides = judgement.branch == "front"
+    because = "what passed in front is less than a fifth of a request, or the queue is not empty"
+    because = judgement.decision.reason if decides else because
+    answer = "decides" if decides else "passes on"
+    return ExplainStep("front", question, answer, because, terms, comparisons)
 
 
 def explain_load(judgement: Judgement, found: Found, t: Thresholds) -> ExplainStep:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from stallscope.analyzers.benchmark.facts import e2e_s, judged_trial, latency
@@ -18,6 +19,11 @@ from stallscope.profiler.evidence import Measure
 _TIMES = 2.0  # the client's TTFT over the server's: less may be the network, or other requests
 _LEAST_S = 0.1
 _LEAST_COUNT = 5  # of first tokens that the server counted
+# Of one core, by the process that takes requests in: Python does no more at a time, and what it
+# hands to threads comes on top.
+_CPU = "frontend_cpu_s_total"
+CORE_FULL = 0.9
+_MOST_SURE = 0.75
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +71,33 @@ def observe_in_front(capture: Capture, span: Span) -> InFront | None:
     return found if is_much else None
 
 
+def frontend_cores(capture: Capture, span: Span) -> float | None:
+    """Return the CPU cores that the servers' own processes used, at the most; None if untold."""
+    cores = []
+    for engine in {s.engine for s in capture.engine_samples if s.name == _CPU}:
+        rows = sorted(
+            (s.t_ns, s.value)
+            for s in capture.engine_samples
+            if s.engine == engine and s.name == _CPU and span.start_ns <= s.t_ns <= span.end_ns
+        )
+        if len(rows) > 1 and rows[-1][0] > rows[0][0]:
+            cores.append((rows[-1][1] - rows[0][1]) / ((rows[-1][0] - rows[0][0]) * 1e-9))
+    return max(cores, default=None)
+
+
 def in_front_measures(capture: Capture, span: Span) -> tuple[Measure, ...]:
-    """Return how long requests waited in front of the server."""
+    """Return how long requests waited in front of the server, and how busy its frontend was."""
     found = observe_in_front(capture, span)
     if found is None:
         return ()
     source = f"TTFT of clients {found.client_s:.3g} s − of the server {found.server_s:.3g} s"
-    return (measure("ttft_in_front", found.seconds, "derived", source),)
+    waited = measure("ttft_in_front", found.seconds, "derived", source)
+    share = measure("in_front_share", found.share, "derived", f"{source}, ÷ a request's time")
+    cores = frontend_cores(capture, span)
+    if cores is None:
+        return (waited, share)
+    source = "process_cpu_seconds_total of the process that serves /metrics, over time"
+    return (waited, share, measure("frontend_cores", cores, "measured", source))
 
 
 def in_front_note(capture: Capture, span: Span) -> tuple[str, ...]:
@@ -81,7 +107,10 @@ def in_front_note(capture: Capture, span: Span) -> tuple[str, ...]:
 
 
 def decide_in_front(capture: Capture, demand: Demand, span: Span, t: Thresholds) -> Decision | None:
-    """Leave it open between host and client, where requests wait outside and not inside."""
+    """Name the host where requests wait outside and not inside, and the frontend's core is full.
+
+    Where nothing tells of that core, or it has time left, it stays open between host and client.
+    """
     found = observe_in_front(capture, span)
     if found is None or found.share < t.queue_wait_share:
         return None
@@ -91,5 +120,20 @@ def decide_in_front(capture: Capture, demand: Demand, span: Span, t: Thresholds)
         f"requests wait {percent(found.share)} of their time in front of the server, whose own "
         "queue is empty"
     )
+    quality, cores = QUALITY["derived"], frontend_cores(capture, span)
+    if cores is not None and cores >= CORE_FULL:
+        reason += f", while the process that takes them in uses {cores:.1f} CPU cores: "
+        reason += "what it does to each (images, templates, tokens) does not keep up"
+        return Decision("host", found.share, 0.0, None, 0.0, quality, reason, cap=_MOST_SURE)
+    if cores is not None:
+        reason += f"; the process that takes them in uses {cores:.1f} CPU cores meanwhile"
     both = ("host", "client")
-    return Decision("undetermined", found.share, 0.0, None, 0.0, QUALITY["derived"], reason, both)
+    return Decision("undetermined", found.share, 0.0, None, 0.0, quality, reason, both)
+
+
+def keeps_up(found: Mapping[str, Measure], t: Thresholds) -> bool:
+    """Tell whether the frontend had time left, or nothing waited for it, as far as was seen."""
+    share, cores = found.get("in_front_share"), found.get("frontend_cores")
+    if share is None or cores is None:
+        return True
+    return share.value < t.queue_wait_share or cores.value < CORE_FULL

@@ -16,7 +16,7 @@ from stallscope.profiler.metrics_page.exposition import sample_of, sane_ns
 from stallscope.profiler.metrics_page.notes import CUT
 from stallscope.profiler.metrics_page.scrape import (
     DEVICES,
-    START,
+    OF_PROCESS,
     Scrape,
     is_broken_off,
     scrape_lines,
@@ -106,7 +106,7 @@ def _pages(path: Path) -> Iterator[tuple[int | None, list[str], bool]]:
         if series:
             seen.add(series)
             kept.append(line)
-        elif line.startswith((START, DEVICES)):
+        elif line.startswith((*OF_PROCESS, DEVICES)):
             kept.append(line)
     is_cut = is_broken_off(line)
     if is_cut and kept[-1:] == [line]:

@@ -16,6 +16,8 @@ IDENTITY = ("instance", "pod", "model_name", "model", "engine", "dp_rank")
 _SHARDS = ("tp_rank", "pp_rank", "moe_ep_rank", "pid")
 DEVICES = "DCGM_FI_"
 START = "process_start_time_seconds"
+CPU = "process_cpu_seconds_total"
+OF_PROCESS = (START, CPU)
 
 
 class Page(NamedTuple):
@@ -37,9 +39,9 @@ class Identity(NamedTuple):
 class Scrape:
     """What a page told: `values` by engine and quantity, `facts` that do not change.
 
-    `starts` are start times of processes by instance ("" on a page of one), `unix_ns` when its
-    samples were taken; `is_cut` says that the last line breaks off. `devices` are the lines of
-    dcgm-exporter on the same page.
+    `starts` are start times of processes by instance ("" on a page of one), `cpu` the seconds of
+    CPU time that they used, `unix_ns` when its samples were taken; `is_cut` says that the last line
+    breaks off. `devices` are the lines of dcgm-exporter on the same page.
     """
 
     t_ns: int
@@ -49,6 +51,7 @@ class Scrape:
     starts: Mapping[str, float] = field(default_factory=dict)
     is_cut: bool = False
     devices: tuple[str, ...] = ()
+    cpu: Mapping[str, float] = field(default_factory=dict)
 
 
 def scrape_of(page: Page) -> Scrape:
@@ -69,13 +72,13 @@ def scrape_lines(
     """Reduce the whole lines of one page."""
     parts = _Parts()
     for line in lines:
-        if may_matter(line) or line.startswith(START):
+        if may_matter(line) or line.startswith(OF_PROCESS):
             parts.take(line)
         elif line.startswith(DEVICES):
             parts.devices.append(line)
     when = parts.unix_ns if unix_ns is None else unix_ns
     devices = tuple(parts.devices)
-    return Scrape(t_ns, when, parts.values(), parts.facts, parts.starts, is_cut, devices)
+    return Scrape(t_ns, when, parts.values(), parts.facts, parts.starts, is_cut, devices, parts.cpu)
 
 
 def scrape_samples(samples: Iterable[Sample], t_ns: int, unix_ns: int) -> Scrape:
@@ -83,7 +86,7 @@ def scrape_samples(samples: Iterable[Sample], t_ns: int, unix_ns: int) -> Scrape
     parts = _Parts()
     for sample in samples:
         parts.take_sample(sample)
-    return Scrape(t_ns, unix_ns, parts.values(), parts.facts, parts.starts)
+    return Scrape(t_ns, unix_ns, parts.values(), parts.facts, parts.starts, cpu=parts.cpu)
 
 
 Shards = dict[tuple[str, ...], float]
@@ -97,6 +100,7 @@ class _Parts:
         self._finish: dict[Identity, Callable[[Values], None]] = {}
         self.facts: dict[Identity, dict[str, str]] = {}
         self.starts: dict[str, float] = {}
+        self.cpu: dict[str, float] = {}
         self.devices: list[str] = []
         self.unix_ns: int | None = None
 
@@ -111,6 +115,8 @@ class _Parts:
             self._put(sample, *found)
         elif sample.name == START:
             self.starts[sample.labels.get("instance", "")] = sample.value
+        elif sample.name == CPU:
+            self.cpu[sample.labels.get("instance", "")] = sample.value
 
     def _put(self, sample: Sample, known: Known, metric: str) -> None:
         labels = sample.labels

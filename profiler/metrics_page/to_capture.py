@@ -96,7 +96,9 @@ def _samples(
     followed: dict[str, Counters] = {}
     samples: list[EngineSample] = []
     for scrape in scrapes:
-        for name, (instance, values) in sorted(_by_name(scrape, names).items()):
+        by_name = _by_name(scrape, names)
+        _add_frontends(scrape, by_name, {names[i] for i in scrape.values if i.engine == "vllm"})
+        for name, (instance, values) in sorted(by_name.items()):
             counters = followed.setdefault(name, Counters(name))
             samples += (
                 EngineSample(scrape.t_ns, name, quantity, value)
@@ -105,6 +107,21 @@ def _samples(
             )
             samples += counters.take(scrape.t_ns, values, scrape.starts.get(instance))
     return samples, list(restarts(list(followed.values())))
+
+
+def _add_frontends(
+    scrape: Scrape, by_name: Mapping[str, tuple[str, dict[str, float]]], vllm: set[str]
+) -> None:
+    """Put the CPU time of the process that serves the page to the first engine behind it.
+
+    vLLM's is its frontend: engines run in processes of their own.
+    """
+    seen: set[str] = set()
+    for name in sorted(vllm & by_name.keys()):
+        instance, values = by_name[name]
+        if instance in scrape.cpu and instance not in seen:
+            seen.add(instance)
+            values["frontend_cpu_s_total"] = scrape.cpu[instance]
 
 
 def _by_name(

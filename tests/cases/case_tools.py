@@ -119,7 +119,11 @@ def images_in_front(folder: Path, version: Version) -> list[str]:
 
 TOOLS = (
     Case(
-        "images-in-front", ("host", "client"), images_in_front, says=(r"in front",), never=(r"MoE",)
+        "images-in-front",
+        ("host", "client"),
+        images_in_front,
+        says=(r"in front of the server", r"--api-server-count"),
+        never=(r"MoE",),
     ),
     Case(
         "python-profile",

@@ -48,7 +48,7 @@ def test_a_step_that_reads_its_memory() -> None:
     steps = explained(READING)
     assert list(steps) == [
         *("rule-capacity", "rule-bandwidth", "rule-scheduling", "rule-decode-focus"),
-        *("check", "client", "front", "load", "standstill", "step", "confidence"),
+        *("check", "front", "client", "load", "standstill", "step", "confidence"),
     ]
     step = steps["step"]
     assert step["answer"] == "decides"

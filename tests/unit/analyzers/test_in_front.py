@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from stallscope.analyzers.diagnose import diagnose
@@ -109,3 +111,32 @@ def test_a_fifth_of_the_time_in_front_of_an_empty_queue_decides(
         assert "requests wait 20 % of their time in front of the server, whose own queue" in (
             verdict.sentence
         )
+
+
+@pytest.mark.parametrize(
+    ("cores", "bottleneck"),
+    [(0.91, "host"), (0.89, "undetermined"), (1.6, "host"), (None, "undetermined")],
+)
+def test_a_frontend_whose_core_is_full_is_what_does_not_keep_up(
+    cores: float | None, bottleneck: str
+) -> None:
+    capture = joined(3.0)  # (3 - 0.5) / 5 = half of a request's time
+    name = "frontend_cpu_s_total"
+    told = () if cores is None else (0, 50, 100)
+    cpu = tuple(EngineSample(s * S, "0", name, 60.0 + s * (cores or 0.0)) for s in told)
+    capture = dataclasses.replace(capture, engine_samples=(*capture.engine_samples, *cpu))
+    found = diagnose(capture)
+    assert found.verdict.bottleneck == bottleneck
+    assert found.verdict.confidence <= 0.75
+    if bottleneck == "host":
+        assert found.verdict.sentence.startswith("The host limits this run: requests wait 50 %")
+        assert found.remedies[0].flag["vllm"] == "--api-server-count"
+
+
+def test_clients_that_wait_in_front_did_send() -> None:
+    """Of 40 clients ten are in flight at the server; the other 30 wait for it, by their clocks."""
+    capture = joined(3.0)
+    few = dataclasses.replace(capture, subject=Subject(engine="vllm", concurrency=40))
+    assert diagnose(few).verdict.between == ("host", "client")
+    near = dataclasses.replace(joined(0.6), subject=Subject(engine="vllm", concurrency=40))
+    assert diagnose(near).verdict.bottleneck == "client"

@@ -301,3 +301,21 @@ def test_a_page_of_something_else_is_refused(text: str, found: str) -> None:
         capture_of([Page(0, None, text)], "http://h/metrics")
     assert "\n" not in str(refused.value)
     assert str(refused.value).startswith("http://h/metrics: ")
+
+
+def test_the_cpu_time_of_the_frontend_is_the_first_engine_s(tmp_path: Path) -> None:
+    gauges = {"num_requests_running": 1.0, "num_requests_waiting": 0.0}
+    engines = "".join(page("vllm:", gauges, f'engine="{i}"') for i in range(2))
+    pages = (f"{engines}process_cpu_seconds_total {60.0 + i}\n" for i in (0, 0.9))
+    samples = read(tmp_path, series(*pages)).engine_samples
+    name = "frontend_cpu_s_total"
+    assert over_time(samples, name) == [(0.0, 60.0), (1.0, pytest.approx(60.9))]
+    assert over_time(samples, name, "1") == []
+
+
+def test_of_another_server_the_process_is_the_engine_itself(tmp_path: Path) -> None:
+    gauges = {"num_running_reqs": 1.0, "num_queue_reqs": 0.0}
+    text = page("sglang:", gauges) + "process_cpu_seconds_total 60.0\n"
+    names = {s.name for s in read(tmp_path, text).engine_samples}
+    assert "frontend_cpu_s_total" not in names
+    assert "running" in names
