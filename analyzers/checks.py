@@ -13,13 +13,21 @@ from stallscope.analyzers.event_fields import notes as event_notes
 from stallscope.analyzers.event_fields import number, text, whole_events
 from stallscope.analyzers.kv_copies import copies_note, decide_by_copies
 from stallscope.analyzers.load.queue_limits import LIMIT_CLASS
-from stallscope.analyzers.refusals import pieces_note, refusal_text, refused_allocations
+from stallscope.analyzers.refusals import (
+    buffer_of,
+    is_of_a_start,
+    pieces_note,
+    refusal_text,
+    refused_allocations,
+    refused_at,
+)
 from stallscope.analyzers.step.contention import contention_note
 from stallscope.analyzers.step.limit import QUALITY, Decision
 from stallscope.analyzers.step.overlap import overlap_note
 from stallscope.analyzers.trace_devices import missing_devices
 from stallscope.analyzers.trace_ranks import straggler_notes
-from stallscope.profiler.capture import Capture
+from stallscope.analyzers.whatif.out_of_memory import remedies_after_refusal
+from stallscope.profiler.capture import Capture, Event
 from stallscope.profiler.evidence import NotObservable
 
 
@@ -27,13 +35,15 @@ from stallscope.profiler.evidence import NotObservable
 class Checked:
     """`decision` ends the procedure; `notes` are plain sentences; the rest is not observable.
 
-    `is_empty` says that the decision is for want of anything to judge.
+    `is_empty` says that the decision is for want of anything to judge; `ending` says that what was
+    watched was gone at the end.
     """
 
     decision: Decision | None
     notes: tuple[str, ...]
     not_observable: tuple[NotObservable, ...]
     is_empty: bool = False
+    ending: str | None = None
 
 
 def _certain(bottleneck: str, reason: str) -> Decision:
@@ -45,7 +55,20 @@ def _out_of_memory(capture: Capture) -> Decision | None:
     event = next(iter(refused_allocations(capture)), None)
     if event is None:
         return None
-    return _certain("capacity", f"out of memory{refusal_text(event, capture.subject.model)}")
+    text = refusal_text(event, capture.subject.model)
+    decision = _certain("capacity", f"out of memory{text}")
+    if not is_of_a_start(event):
+        return decision
+    return dataclasses.replace(decision, headline=_failed_start(capture, event, decision.reason))
+
+
+def _failed_start(capture: Capture, event: Event, reason: str) -> str:
+    """Say at which stage a start failed, and what would let it start."""
+    remedy = remedies_after_refusal(refused_at(event), buffer_of(event))[0]
+    engine = capture.subject.engine or ""
+    flag = remedy.flag.get("stallscope" if engine == "builtin" else engine)
+    how = remedy.action if flag is None else f"{remedy.action} ({flag})"
+    return f"The start failed: {reason}. To let it start, {how}."
 
 
 def _reader_findings(capture: Capture) -> tuple[Decision | None, tuple[str, ...]]:
@@ -53,11 +76,15 @@ def _reader_findings(capture: Capture) -> tuple[Decision | None, tuple[str, ...]
     notes, decision = [], None
     for event in whole_events(capture, "check"):
         sentence, bottleneck = event.data["sentence"], event.data.get("class")
+        if event.data.get("ends") is True:
+            continue
         notes.append(sentence)
         blocks = event.data.get("blocks")
         is_final = isinstance(blocks, list | tuple) and "verdict" in blocks
         if is_final and bottleneck in CLASSES and decision is None:
             decision = _certain(bottleneck, sentence.rstrip("."))
+            if event.data.get("headline") is True:
+                decision = dataclasses.replace(decision, headline=sentence)
             limit = event.data.get("limit")
             if isinstance(limit, str) and LIMIT_CLASS.get(limit) == bottleneck:
                 decision = dataclasses.replace(decision, limit=limit)
@@ -130,7 +157,13 @@ def check(capture: Capture) -> Checked:
         *overlap_note(capture),
         *warnings,
     )
-    return Checked(decision, all_notes, _unobserved(capture), is_empty)
+    return Checked(decision, all_notes, _unobserved(capture), is_empty, _ending(capture))
+
+
+def _ending(capture: Capture) -> str | None:
+    """Return the sentence that says how what was watched ended, where it did not outlast it."""
+    ends = (e for e in whole_events(capture, "check") if e.data.get("ends") is True)
+    return next((e.data["sentence"] for e in ends), None)
 
 
 def _is_open(decision: Decision | None) -> bool:

@@ -192,10 +192,19 @@ def _class_of_trial(capture: Capture, index: int, t: Thresholds) -> str:
 
 
 def _that_rest_on(measures: Sequence[Measure], remedies: Sequence[Remedy]) -> tuple[Remedy, ...]:
-    """Keep of each remedy's evidence what this run has."""
-    names = {m.name for m in measures}
+    """Keep of each remedy's evidence what this run has.
+
+    A counter of preemptions that stood still is no evidence of those that the gauges show.
+    """
+    names = {m.name for m in measures if m.name != "preemptions" or m.value > 0}
+    counted = "preemptions" if "preemptions" in names else "preemptions_inferred"
     return tuple(
-        dataclasses.replace(r, evidence=tuple(n for n in r.evidence if n in names))
+        dataclasses.replace(
+            r,
+            evidence=tuple(
+                n for n in (counted if n == "preemptions" else n for n in r.evidence) if n in names
+            ),
+        )
         for r in remedies
     )
 

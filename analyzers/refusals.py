@@ -18,6 +18,8 @@ _STAGES = {
     "serving": "serving requests",
     "probe": "probing the device",
 }
+# In the others something ran; in these the start failed, and there is no run to limit.
+_OF_A_START = frozenset(_STAGES) - {"step", "serving", "probe"}
 # torch on a CPU raises a plain RuntimeError with the first of these words.
 _REFUSALS = ("can't allocate memory", "out of memory")
 _LOGIT_BYTES = 4  # engines sample in fp32
@@ -40,6 +42,11 @@ def refused_at(event: Event) -> str | None:
     """Name the stage: the runner's own, or a step where a recorded one raised."""
     stage = event.data.get("stage", "step" if "step" in event.data else None)
     return None if stage is None else str(stage)
+
+
+def is_of_a_start(event: Event) -> bool:
+    """Tell whether it came before anything could run."""
+    return refused_at(event) in _OF_A_START
 
 
 def buffer_of(event: Event) -> str | None:

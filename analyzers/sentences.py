@@ -80,6 +80,8 @@ def verdict_sentence(
     `trace` says how to look into unexplained time.
     """
     bottleneck, decision = judgement.bottleneck, judgement.decision
+    if decision.headline is not None:
+        return decision.headline
     if bottleneck == "none":
         return f"Nothing limits this run: {decision.reason}."
     if bottleneck == "undetermined":

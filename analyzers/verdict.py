@@ -78,7 +78,7 @@ def build_verdict(
         own = _say(run, headline, measures, None)
         sentence = f"For {goal.upper()}: {own} For throughput: {sentence}"
     changes = changes_text(windows) if run.checked.decision is None else None
-    sentence = " ".join(filter(None, (sentence, changes)))
+    sentence = " ".join(filter(None, (sentence, changes, run.checked.ending)))
     is_whole_run = headline is judgement and run.checked.decision is None
     most = _MOMENT if run.span.is_instant else 1.0
     weighed = grounds(headline.decision, windows if is_whole_run else (), most)

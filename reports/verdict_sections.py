@@ -49,11 +49,11 @@ def rules(diagnosis: Diagnosis) -> Section:
 
 def _answer(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
     verdict, goal = diagnosis.verdict, diagnosis.goal
-    yield "Verdict", f"{verdict.bottleneck}, confidence {fmt.rough_percent(verdict.confidence)}"
+    yield "Verdict", _class(verdict)
     if verdict.finding:
         yield "Finding", f"{verdict.finding} (docs/findings.md says when it lies and how to check)"
     if verdict.between:
-        yield "Between", " or ".join(verdict.between)
+        yield ("Between" if verdict.between[1:] else "Perhaps"), fmt.listed(verdict.between)
     if _tells_load(diagnosis):
         yield "Load", f"{verdict.load}; judged on {_phase(verdict.phase)}"
     else:
@@ -61,6 +61,13 @@ def _answer(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
     if verdict.next_limit:
         yield "Next limit", f"{verdict.next_limit}, once this one is lifted"
     yield "By goal", " · ".join(_by_goal(verdict, goal))
+
+
+def _class(verdict: Verdict) -> str:
+    """Name the class; how sure one is that nothing is sure helps nobody (JSON has the figure)."""
+    if verdict.bottleneck == "undetermined":
+        return verdict.bottleneck
+    return f"{verdict.bottleneck}, confidence {fmt.rough_percent(verdict.confidence)}"
 
 
 def _tells_load(diagnosis: Diagnosis) -> bool:

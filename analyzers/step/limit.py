@@ -24,7 +24,8 @@ class Decision:
     """A class with the share that won and the next; `between` when it stays undetermined.
 
     `quality` rates the evidence the decision used, 0 to 1; `reason` is a clause for the sentence;
-    `limit` names the admission limit that held a queue, where that decided.
+    `limit` names the admission limit that held a queue, where that decided; `headline` says it all,
+    where there was no run to say anything of.
     """
 
     bottleneck: str
@@ -38,6 +39,7 @@ class Decision:
     cap: float = 0.99  # the most confidence this kind of evidence allows
     limit: str | None = None  # a key of admission.LIMIT_CLASS
     finding: str | None = None  # in docs/findings.md, where no class and no limit tells
+    headline: str | None = None
 
 
 # How far a decision may rest on evidence of each provenance.
@@ -115,6 +117,8 @@ def _excess_text(budget: PhaseBudget) -> str:
     share = budget.excess_s / budget.time_s if budget.time_s else 0.0
     if share < _HARDLY:
         return ""
+    if share >= part_share(budget, "unexplained"):  # timed apart, linears take longer than here
+        return ", all of it in linears beyond what their bytes and FLOPs explain"
     return f", {percent(share)} of the step in linears beyond what their bytes and FLOPs explain"
 
 

@@ -20,7 +20,7 @@ def watched_capture(watch: Watch, gpus: ServerGpus, source: str) -> Capture:
     page told anything.
     """
     pages = capture_of_scrapes(watch.scrapes, source)
-    events = (*pages.events, *watch.gaps(), *_gpu_events(watch, gpus))
+    events = (*pages.events, *watch.gaps(), *watch.ending(), *_gpu_events(watch, gpus))
     return replace(
         pages,
         subject=replace(pages.subject, device=gpus.spec),

@@ -12,6 +12,8 @@ from stallscope.profiler.capture import Event
 from stallscope.profiler.metrics_page.scrape import Scrape
 from stallscope.profiler.stop_signal import StopSignal
 
+GONE = 2  # scrapes in a row: a single one may be a hiccup
+
 
 class Watch:
     """Scrapes at an interval, on a thread of its own between `start` and `stop`.
@@ -34,6 +36,7 @@ class Watch:
         self._clock = clock
         self.scrapes: list[Scrape] = []
         self._failed: Counter[str] = Counter()
+        self._in_a_row: list[tuple[int, str]] = []  # when and why, since the last that succeeded
         self._failed_at: dict[str, int] = {}
         self._error: BaseException | None = None
         self._stop = StopSignal()
@@ -52,8 +55,11 @@ class Watch:
             if failed.is_final and not self.scrapes:
                 raise
             self._failed[str(failed)] += 1
-            self._failed_at.setdefault(str(failed), self._clock())
+            t_ns = self._clock()
+            self._failed_at.setdefault(str(failed), t_ns)
+            self._in_a_row.append((t_ns, str(failed)))
             return
+        self._in_a_row.clear()
         self.scrapes.append(scrape)
         self._seen()
 
@@ -82,6 +88,18 @@ class Watch:
         for reason, count in self._failed.items():
             what = f"the metrics page ({count} of {tried} scrapes)"
             yield Event(self._failed_at[reason], "gap", None, {"what": what, "reason": reason})
+
+    def ending(self) -> Iterator[Event]:
+        """Yield an event where the server no longer answered at the end."""
+        if len(self._in_a_row) < GONE or not self.scrapes:
+            return
+        (t_ns, _), (_, reason) = self._in_a_row[0], self._in_a_row[-1]
+        silent_s = (self._clock() - self.scrapes[-1].t_ns) * 1e-9
+        sentence = (
+            f"At the end the server no longer answered: its last answer came {silent_s:.0f} s "
+            f"before, and {len(self._in_a_row)} scrapes since then failed ({reason})."
+        )
+        yield Event(t_ns, "check", None, {"sentence": sentence, "ends": True})
 
     def _run(self) -> None:
         due_s = time.monotonic() + self._interval_s

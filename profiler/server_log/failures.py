@@ -122,19 +122,21 @@ def failures(lines: Sequence[Line]) -> Iterator[Event]:
     if raised:
         error = _first(raised, has_served)
         yield error
+        if has_served:
+            died = f"The server died while it served: {error.data['message']}"
+            yield Event(error.t_ns, "check", None, {"sentence": _closed(died), "ends": True})
         if not has_served:
-            said = f"The server did not start: {error.data['message']}"
-            yield Event(error.t_ns, "check", None, _final(said))
+            said = f"The server did not start; it failed {_WORDS[str(error.data['stage'])]}: "
+            said += str(error.data["message"])
+            yield Event(error.t_ns, "check", None, _final(_closed(said)))
     elif stage and not has_served and not was_shut and is_short:
         said = (
-            f"The log ends {_WORDS[stage]}, before the server was ready, and holds no error, with "
+            f"The start failed: the log ends {_WORDS[stage]} and holds no error, with "
             f"{_gib(free)} of memory free for a checkpoint of {_gib(checkpoint)}: a process that "
             "the system kills for memory leaves no message (ask dmesg)."
         )
-        killed = {"sentence": said, "blocks": ["verdict"], "class": "capacity"}
-        yield Event(
-            reached_ns, "check", None, {**killed, "most_confidence": _KILLED, "stage": stage}
-        )
+        killed = {**_final(said), "class": "capacity", "most_confidence": _KILLED, "stage": stage}
+        yield Event(reached_ns, "check", None, killed)
     elif stage and not has_served and not was_shut:
         said = (
             f"The log ends {_WORDS[stage]}, before the server was ready, and holds no error: it "
@@ -151,9 +153,18 @@ def _gib(size: float) -> str:
     return f"{size:.1f} GiB"
 
 
+def _closed(sentence: str) -> str:
+    return sentence if sentence.endswith(".") else f"{sentence}."
+
+
 def _final(sentence: str) -> dict[str, object]:
     """Say what a start that failed is, and that there is no more to judge."""
-    return {"sentence": sentence, "blocks": ["verdict"], "class": "undetermined"}
+    return {
+        "sentence": sentence,
+        "blocks": ["verdict"],
+        "class": "undetermined",
+        "headline": True,
+    }
 
 
 def _stage(line: Line, stage: str) -> str:

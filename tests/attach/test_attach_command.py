@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -295,6 +296,25 @@ def test_failures_in_the_middle_are_said(tmp_path: Path) -> None:
         f"Samples of the metrics page (2 of {tried} scrapes) are missing: HTTP status 503."
         in report["notes"]
     )
+
+
+def test_a_server_that_is_gone_at_the_end_is_in_the_headline(tmp_path: Path) -> None:
+    captured = tmp_path / "x.sqlite"
+
+    def script(handler: BaseHTTPRequestHandler, number: int) -> None:
+        if number > 5:
+            handler.connection.shutdown(socket.SHUT_RDWR)
+        else:
+            full_pool(handler, number)
+
+    with serving(script) as served:
+        report, _ = judged(served.url, *QUICK, "--duration", "3", "--capture", str(captured))
+    assert report["verdict"]["class"] == "capacity"
+    assert (
+        "At the end the server no longer answered: its last answer" in report["verdict"]["sentence"]
+    )
+    again = subprocess.run([SCRIPT, "diagnose", str(captured)], capture_output=True, text=True)
+    assert "At the end the server no longer" in " ".join(again.stdout.split())
 
 
 def test_two_engines_behind_one_port() -> None:

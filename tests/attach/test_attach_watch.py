@@ -46,6 +46,23 @@ def test_failures_are_counted_by_their_reason() -> None:
     ]
 
 
+def test_a_server_that_is_gone_at_the_end_is_told_from_a_hiccup() -> None:
+    refused = FetchFailed("connection refused")
+    for answers, count in (([SCRAPE, refused], 0), ([SCRAPE, refused, refused], 2)):
+        watch = watching(answers, lambda: None)
+        for _ in answers:
+            watch.try_once()
+        found = [e.data for e in watch.ending()]
+        assert [e["ends"] for e in found] == ([True] if count else [])
+        if found:
+            assert found[0]["sentence"] == (
+                "At the end the server no longer answered: its last answer came 0 s before, and 2 "
+                "scrapes since then failed (connection refused)."
+            )
+    watch.try_once()  # it answers again
+    assert list(watch.ending()) == []
+
+
 def test_only_what_is_final_from_the_start_ends_a_watch() -> None:
     watch = watching([FetchFailed("slow"), FetchFailed("401", is_final=True)], lambda: None)
     watch.try_once()

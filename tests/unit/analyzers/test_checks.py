@@ -25,11 +25,6 @@ def with_events(*events: Event) -> Capture:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        ({"stage": "weights"}, "out of memory while loading the weights"),
-        (
-            {"stage": "kv", "bytes": 512 << 20},
-            "out of memory while allocating the KV cache (512 MiB asked for)",
-        ),
         ({"stage": "step", "bytes": None}, "out of memory while running a step"),
         (
             {"stage": "probe", "bytes": 9},
@@ -44,6 +39,40 @@ def test_out_of_memory_is_capacity_with_the_stage(data: dict[str, Any], reason: 
     assert (verdict.bottleneck, verdict.confidence) == ("capacity", 0.99)
     assert verdict.limits == Limits("capacity", "capacity", "capacity")
     assert verdict.sentence == f"Memory capacity limits this run: {reason}."
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (
+            {"stage": "weights"},
+            "out of memory while loading the weights. To let it start, load the weights in a "
+            "smaller dtype (--dtype bf16).",
+        ),
+        (
+            {"stage": "kv", "bytes": 512 << 20},
+            "out of memory while allocating the KV cache (512 MiB asked for). To let it start, ask "
+            "for a smaller KV cache (--kv-budget).",
+        ),
+    ],
+)
+def test_a_start_that_failed_limits_no_run(data: dict[str, Any], said: str) -> None:
+    capture = with_events(event("oom", **data))
+    subject = dataclasses.replace(capture.subject, engine="builtin")
+    verdict = diagnose(dataclasses.replace(capture, subject=subject)).verdict
+    assert (verdict.bottleneck, verdict.confidence) == ("capacity", 0.99)
+    assert verdict.sentence == f"The start failed: {said}"
+    # Of an engine for which no flag is known, only the remedy is named.
+    nameless = dataclasses.replace(capture, subject=dataclasses.replace(subject, engine="mine"))
+    assert "(--" not in diagnose(nameless).verdict.sentence
+
+
+def test_what_was_gone_at_the_end_is_in_the_headline_once() -> None:
+    said = "At the end the server no longer answered."
+    found = diagnose(with_events(event("check", sentence=said, ends=True)))
+    assert found.verdict.sentence.endswith(f" {said}")
+    assert found.verdict.bottleneck == diagnose(batch_one()).verdict.bottleneck
+    assert said not in found.notes
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,8 @@ def test_a_wave_that_fills_the_pool_is_a_capacity_problem() -> None:
             preemptions_total=(7,) * 16,
         )
     )
-    verdict = diagnose(capture).verdict
+    found = diagnose(capture)
+    verdict = found.verdict
     assert (verdict.bottleneck, verdict.load) == ("capacity", "overloaded")
     assert verdict.limits.tpot == "capacity"
     assert "and at least 4 running requests were preempted" in verdict.sentence
@@ -151,6 +152,9 @@ def test_a_wave_that_fills_the_pool_is_a_capacity_problem() -> None:
         ("preemption", "requests queue for KV room"),
     ]
     assert verdict.chain[0].evidence == ("kv_used_peak", "preemptions_inferred")
+    cited = {name for remedy in found.remedies for name in remedy.evidence}
+    assert "preemptions_inferred" in cited
+    assert "preemptions" not in cited  # the engine's counter stood still
 
 
 @pytest.mark.parametrize(("went", "load"), [(5, "overloaded"), (4, "served")])

@@ -90,6 +90,11 @@ def test_linears_beyond_what_explains_them_are_said() -> None:
         f"{reason}, 43 % of the step in linears beyond what their bytes and FLOPs explain"
     )
     assert limit_of_budget(dataclasses.replace(slow, excess_s=0.049), T).reason == reason
+    # Timed by themselves they may take longer than the whole step: no share of it.
+    for all_of_it in (0.9, 1.38):
+        assert limit_of_budget(dataclasses.replace(slow, excess_s=all_of_it), T).reason == (
+            f"{reason}, all of it in linears beyond what their bytes and FLOPs explain"
+        )
 
 
 def test_a_small_runner_up_is_not_named() -> None:

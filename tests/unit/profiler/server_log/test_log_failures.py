@@ -110,7 +110,8 @@ def test_a_start_that_fails_names_its_root(tmp_path: Path) -> None:
     }
     assert (check.data["class"], check.data["blocks"]) == ("undetermined", ["verdict"])
     assert check.data["sentence"] == (
-        "The server did not start: level_zero backend failed with error: 20 (DEVICE_LOST)"
+        "The server did not start; it failed while it loaded the weights: level_zero backend "
+        "failed with error: 20 (DEVICE_LOST)."
     )
 
 
@@ -135,7 +136,12 @@ def test_an_engine_that_dies_while_it_serves(tmp_path: Path) -> None:
         f"(APIServer pid=1) ERROR {AT} vllm.v1.engine.exceptions.EngineDeadError: EngineCore "
         "encountered an issue. See stack trace (above) for the root cause.\n"
     )
-    (error,) = events(tmp_path, FLAGS, READY, dead)
+    error, end = events(tmp_path, FLAGS, READY, dead)
+    assert end.data == {
+        "sentence": "The server died while it served: CUDA error: an illegal memory access was "
+        "encountered.",
+        "ends": True,
+    }
     assert error.data["message"] == "CUDA error: an illegal memory access was encountered"
     assert error.data["stage"] == "serving"
 
