@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, get_args
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, get_args
 import typer
 
 from stallscope import __version__
+from stallscope.calibrate import keep, with_calibration
 from stallscope.errors import UsageError
 from stallscope.named_specs import named_device
 from stallscope.options import (
@@ -30,12 +30,10 @@ from stallscope.plan_probe import (
     note_disturbance,
     take_reading,
 )
-from stallscope.sizes import parse_bytes
+from stallscope.plan_values import check_offload, named, offloaded, parse_dtypes, parse_lengths
 
 if TYPE_CHECKING:
-    from stallscope.analyzers.plan.options import PlanOptions
     from stallscope.analyzers.plan.result import Plan
-    from stallscope.profiler.spec import DeviceSpec
 
 
 def plan(
@@ -95,7 +93,11 @@ def plan(
     ] = None,
     write_gpu_file: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Keep what --probe measured, for --gpu-file."),
+        typer.Option(metavar="FILE", help="Keep what was measured, for --gpu-file."),
+    ] = None,
+    calibrate: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="CAPTURE", help="Learn from this run what the engine takes; repeat."),
     ] = None,
     output: OutputOption = None,
     format: FormatOption = None,
@@ -103,26 +105,39 @@ def plan(
 ) -> None:
     """Predict memory, speed and limits of a model on a device, without a run."""
     destination = check_output(output, format=format, force=force)
-    probing = check_probing(
+    check_probing(
         probe,
         device=device,
         write_gpu_file=write_gpu_file,
         names_device=gpu is not None or gpu_file is not None,
+        calibrates=bool(calibrate),
         force=force,
     )
     weights = parse_dtypes(dtype, "--dtype", get_args(Dtype))
     caches = parse_dtypes(kv_dtype, "--kv-dtype", get_args(KvDtype))
-    if model is None:
-        if probing is None:
-            raise UsageError("Missing option '--model': say what to plan, or add --probe")
-        deliver_reading(take_reading(probing, named(weights)), destination)
+    if model is None and not probe:
+        raise UsageError("Missing option '--model': say what to plan, or add --probe")
+    from stallscope.profiler.models import load_model
+
+    spec = None if model is None else load_model(model)
+    reading = None
+    if probe:
+        own = (spec.dtype,) if spec is not None else ()
+        reading = take_reading(device, named(weights) or named(own))
+    described = reading.device if reading is not None else named_device(gpu, gpu_file)
+    described = with_calibration(described, calibrate or ())
+    if write_gpu_file is not None and described is not None:
+        keep(described, write_gpu_file)
+    if spec is None:
+        if reading is not None:
+            deliver_reading(reading, destination)
         return
+    if reading is not None:
+        note_disturbance(reading)
     from stallscope.analyzers.kv_life import DEFAULT_LENGTHS
     from stallscope.analyzers.plan.options import DEFAULT_ACCEPTANCE, PlanOptions
     from stallscope.analyzers.plan.planner import plan as plan_model
-    from stallscope.profiler.models import load_model
 
-    spec = load_model(model)
     if spec.num_heads % gpus:
         raise UsageError(
             f"--gpus {gpus}: {spec.name}'s {spec.num_heads} attention heads cannot be shared evenly"
@@ -131,14 +146,9 @@ def plan(
         raise UsageError("--draft drafts nothing without --speculate: say how many tokens a step")
     if acceptance is not None and speculate is None:
         raise UsageError("--acceptance is of drafted tokens: add --speculate N, how many a step")
-    planned = named_device(gpu, gpu_file)
-    if probing is not None:
-        reading = take_reading(probing, named(weights) or named((spec.dtype,)))
-        note_disturbance(reading)
-        planned = reading.device
     options = PlanOptions(
         model=spec,
-        device=planned,
+        device=described,
         num_devices=gpus,
         dtype=weights[0],
         kv_dtype=caches[0],
@@ -148,66 +158,13 @@ def plan(
         kv_lengths=DEFAULT_LENGTHS if kv_table is None else parse_lengths(kv_table),
         choices=tuple(product(weights, caches)),
         sweep=sweep,
-        cpu_offload_bytes=offloaded(cpu_offload, planned),
+        cpu_offload_bytes=offloaded(cpu_offload, described),
         drafted=speculate,
         acceptance=DEFAULT_ACCEPTANCE if acceptance is None else acceptance,
         draft=None if draft is None else load_model(draft),
     )
     check_offload(options)
     deliver_plan(plan_model(options), destination)
-
-
-def named(dtypes: tuple[str | None, ...]) -> tuple[str, ...]:
-    """Return the dtypes that were given."""
-    return tuple(dtype for dtype in dtypes if dtype is not None)
-
-
-def check_offload(options: PlanOptions) -> None:
-    """Refuse to keep more weights in host memory than there are."""
-    from stallscope.analyzers.plan.memory import memory_map
-    from stallscope.analyzers.plan.options import subject_of
-
-    whole = dataclasses.replace(options, cpu_offload_bytes=0)
-    there = memory_map(whole, subject_of(whole)).weights_bytes
-    if options.cpu_offload_bytes > there:
-        raise UsageError(
-            f"--cpu-offload: {options.model.name} has {there / 2**30:.1f} GiB of weights on each "
-            "device; give less"
-        )
-
-
-def offloaded(size: str | None, device: DeviceSpec | None) -> int:
-    """Return the bytes that --cpu-offload names, where the link to the host is known."""
-    if size is None:
-        return 0
-    if device is not None and device.to_host_bytes_per_s is None:
-        raise UsageError(
-            f"--cpu-offload: the link of {device.name} to its host is not known; "
-            "give host_link_bytes_per_s in a --gpu-file"
-        )
-    return parse_bytes(size, "--cpu-offload")
-
-
-def parse_dtypes(
-    given: list[str] | None, option: str, known: tuple[str, ...]
-) -> tuple[str | None, ...]:
-    """Return the dtypes that an option names, once each, as a comma list or repeated."""
-    names = tuple(dict.fromkeys(name for part in given or () for name in part.split(",")))
-    for name in names:
-        if name not in known:
-            raise UsageError(f"{option}: {name!r} is not one of {', '.join(known)}")
-    return names or (None,)
-
-
-def parse_lengths(text: str) -> tuple[int, ...]:
-    """Return the sequence lengths that --kv-table names."""
-    try:
-        lengths = tuple(int(part) for part in text.split(","))
-    except ValueError:
-        lengths = (0,)
-    if min(lengths) < 1:
-        raise UsageError(f"--kv-table: {text!r} is not a list of lengths; write 512,1024,2048")
-    return lengths
 
 
 def deliver_plan(planned: Plan, output: Output) -> None:

@@ -1,4 +1,4 @@
-"""Measured matrix products of a device: rows of its file, and a whole device as such a file."""
+"""What was measured of a device, as parts of its file, and a whole device as such a file."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import dataclasses
 import json
 
 from stallscope.profiler.checked_json import Fields
-from stallscope.profiler.spec import DTYPE_BYTES, DeviceSpec, ProductTime
+from stallscope.profiler.spec import DTYPE_BYTES, Calibration, DeviceSpec, ProductTime
 
+_CALIBRATION = tuple(field.name for field in dataclasses.fields(Calibration))
+_FACTORS = ("products", "attention", "rows", "launch", "step_s", "request_s")
 _COLUMNS = tuple(field.name for field in dataclasses.fields(ProductTime))
 MOST_PRODUCTS = 10_000
 
@@ -34,11 +36,41 @@ def _product(entry: Fields, index: int, row: object) -> ProductTime:
     return ProductTime(dtype, inputs, outputs, rows, fields.positive("time_s"))
 
 
+def read_calibration(entry: Fields) -> Calibration | None:
+    """Return what a device's file says that measured steps taught, None where it says nothing."""
+    fields = entry.inner("calibration")
+    if fields is None:
+        return None
+    for name in fields:
+        if name not in _CALIBRATION:
+            raise fields.error(name, f"is no part of one; parts: {', '.join(_CALIBRATION)}")
+    factors = {name: _factor(fields, name) for name in _FACTORS if fields.has(name)}
+    return Calibration(
+        at=fields.text("at") or "",
+        engine=fields.text("engine") or "",
+        captures=fields.size("captures"),
+        steps=fields.size("steps"),
+        error=_factor(fields, "error"),
+        **factors,
+    )
+
+
+def _factor(fields: Fields, name: str) -> float:
+    """Return a finite number that is not negative: a factor or seconds of nothing are possible."""
+    return 0.0 if fields.get(name) == 0 else fields.positive(name)
+
+
+def _known(fields: dict[str, object]) -> dict[str, object]:
+    return {name: value for name, value in fields.items() if value not in (None, {})}
+
+
 def device_text(device: DeviceSpec) -> str:
     """Return a device as the text of a file that describes it; what is not known is left out."""
     fields = dataclasses.asdict(device)
     products = fields.pop("products")
-    known = {name: value for name, value in fields.items() if value not in (None, {})}
+    if device.calibration is not None:
+        fields["calibration"] = _known(fields["calibration"])
+    known = _known(fields)
     text = json.dumps(known, indent=2)
     if not products:
         return text + "\n"

@@ -11,7 +11,7 @@ from typing import Literal
 
 from stallscope.errors import InputError
 from stallscope.profiler.checked_json import Fields, read_object
-from stallscope.profiler.device_products import read_products
+from stallscope.profiler.device_products import read_calibration, read_products
 from stallscope.profiler.nearest import did_you_mean
 from stallscope.profiler.spec import DeviceSpec
 
@@ -20,7 +20,7 @@ PEAK_DTYPES = ("fp32", "tf32", "fp16", "bf16", "fp8", "int8", "int4", "fp4")
 _FIELDS = (
     *("name", "peak_flops", "memory_bytes", "memory_bytes_per_s", "kind", "is_cpu"),
     *("link", "link_bytes_per_s", "power_w", "host_link_bytes_per_s", "sources"),
-    *("products", "launch_s"),
+    *("products", "launch_s", "calibration"),
 )
 
 
@@ -71,6 +71,7 @@ def _device(entry: Fields) -> DeviceSpec:
         sources=_sources(entry),
         products=read_products(entry),
         launch_s=_optional(entry, "launch_s"),
+        calibration=read_calibration(entry),
     )
 
 

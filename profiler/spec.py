@@ -108,6 +108,27 @@ class ProductTime:
 
 
 @dataclass(frozen=True, slots=True)
+class Calibration:
+    """What measured steps taught about a device and an engine; see analyzers/cost/step_fit.py.
+
+    On a machine whose products were measured, four factors; on one of a datasheet, the seconds that
+    the engine's host adds to a step and for each request in it. `error` is the mean relative miss.
+    """
+
+    at: str  # a date
+    engine: str
+    captures: int
+    steps: int
+    error: float
+    products: float = 1.0
+    attention: float = 1.0
+    rows: float = 1.0
+    launch: float = 1.0
+    step_s: float | None = None
+    request_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceSpec:
     """A device's limits. `peak_flops` are dense, by dtype, in FLOP/s; bandwidths in bytes/s.
 
@@ -127,6 +148,7 @@ class DeviceSpec:
     sources: Mapping[str, str] = field(default_factory=dict)  # field → where its figure is from
     products: tuple[ProductTime, ...] = ()  # by shape class, where they were measured
     launch_s: float | None = None  # that one small operator costs, as measured
+    calibration: Calibration | None = None
 
     @property
     def to_host_bytes_per_s(self) -> float | None:

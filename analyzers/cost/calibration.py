@@ -106,6 +106,8 @@ def build_cost_model(capture: Capture) -> CostModel | NoCostModel:
         holds_all=subject.device.is_cpu or subject.engine == "builtin",
         offloaded_bytes=subject.cpu_offload_bytes or 0.0,
         host_link_bytes_per_s=subject.device.to_host_bytes_per_s,
+        launch_s=subject.device.launch_s,
+        calibration=subject.device.calibration,
     )
     kv_dtype = subject.kv_dtype or ("fp16" if subject.dtype in _COMPUTES_IN else subject.dtype)
     return CostModel(subject.model, subject.dtype, kv_dtype, machine)

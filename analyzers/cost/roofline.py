@@ -13,7 +13,7 @@ from stallscope.analyzers.cost.operators import (
     attention_operators,
     step_operators,
 )
-from stallscope.profiler.spec import ModelSpec
+from stallscope.profiler.spec import Calibration, ModelSpec
 
 # A linear's measured time is due to reading, or to arithmetic, as far as its roofline explains it
 # within this factor. Real one-row products read at 0.4 to 1.3 of the probed rate (torch 2.13 on an
@@ -42,6 +42,8 @@ class Machine:
     holds_all: bool = False
     offloaded_bytes: float = 0.0  # of weights in host memory, brought over in every step
     host_link_bytes_per_s: float | None = None
+    launch_s: float | None = None  # one small operator, as measured
+    calibration: Calibration | None = None
 
     @property
     def transfer_s(self) -> float:
@@ -190,6 +192,11 @@ class CostModel:
             excess=linears.excess,
             transfer=self.machine.transfer_s,
         )
+
+    def products_s(self, shape: StepShape) -> float:
+        """Seconds of a step's linears, whatever explains them."""
+        linears = self._linear_parts(shape)
+        return linears.weights + linears.compute + linears.excess
 
     def _linear_parts(self, shape: StepShape) -> _Linears:
         """Seconds of the linears by part; a run repeats few row counts."""

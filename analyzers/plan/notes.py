@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 
-from stallscope.analyzers.cost.roofline import CostModel
+from stallscope.analyzers.cost.roofline import CostModel, Machine
 from stallscope.analyzers.plan.memory import memory_map
 from stallscope.analyzers.plan.options import PlanOptions, subject_of
 from stallscope.analyzers.plan.result import FLOOR_ERROR, MemoryMap
+from stallscope.analyzers.words import percent
 from stallscope.profiler.evidence import NotObservable
 
 _NO_LINK = "Times of communication between the devices"
@@ -58,6 +59,7 @@ def plan_notes(options: PlanOptions, memory: MemoryMap, cost: CostModel | None) 
             "the others queue or are preempted (capacity)."
         )
     if cost is not None:
+        notes.append(_calibrated(cost.machine))
         notes.append(
             "At best every operator runs at the device's peak, with nothing for launches or the "
             f"host. Real decode has taken up to {1 / (1 - FLOOR_ERROR):.1f} times as long."
@@ -107,3 +109,16 @@ def _unpredicted_latency(options: PlanOptions, memory: MemoryMap) -> tuple[NotOb
         reason = "a single output token has no time between tokens"
         return (NotObservable("TPOT", reason, "plan --output-tokens 2 or more"),)
     return ()
+
+
+def _calibrated(machine: Machine) -> str:
+    """Say what the expectation rests on."""
+    fitted = machine.calibration
+    if fitted is None:
+        how = "record runs and give them to --calibrate"
+        return f"Not calibrated on this engine: {how}."
+    runs = "1 run" if fitted.captures == 1 else f"{fitted.captures} runs"
+    return (
+        f"Calibrated on {fitted.at} by {fitted.steps} steps of {runs} ({fitted.engine}), whose "
+        f"mean miss was {percent(fitted.error)}."
+    )

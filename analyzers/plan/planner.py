@@ -58,6 +58,7 @@ def plan(options: PlanOptions) -> Plan:
         not_observable=(*missing, *unpredicted(options, memory, cost)),
         choices=compare_choices(options, options.choices) if len(options.choices) > 1 else (),
         sweep=_sweep(options, memory, cost),
+        calibration=machine.calibration if machine is not None else None,
         speculation=_speculation(options, memory, cost),
         **predicted,
     )

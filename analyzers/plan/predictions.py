@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from stallscope.analyzers.cost.achievable import DEFAULT, Achievable
+from stallscope.analyzers.cost.calibrated import calibrated_model
 from stallscope.analyzers.cost.expected import expected_model
 from stallscope.analyzers.cost.expected_error import expected_error
 from stallscope.analyzers.cost.roofline import CostModel
@@ -11,19 +13,31 @@ from stallscope.analyzers.plan.memory import STEP_TOKENS, scheduler_config
 from stallscope.analyzers.plan.options import PlanOptions, subject_of
 from stallscope.analyzers.plan.result import FLOOR_ERROR, MemoryMap, Prediction
 from stallscope.analyzers.whatif.simulate import Load, Overhead, Simulated, simulate
+from stallscope.profiler.spec import Calibration
 
 _QUEUE_OF = 2  # clients simulated for each request that fits: more only wait longer
 _MOST_CLIENTS = 128  # simulated one by one
 _MOST_REQUESTS = 2048  # simulated in all
+LEAST_ERROR = 0.15  # of a calibrated prediction: other processes and hours differ by as much
 _WAVES = 4  # each client's requests in the simulated closed loop
 
 
 def likely_model(cost: CostModel) -> tuple[CostModel, Overhead]:
     """Return what to expect where that is known, else the floor, and what the host adds."""
-    model = expected_model(cost)
+    measured = calibrated_model(cost)
+    if measured is not None:
+        return measured, Overhead()
+    model = expected_model(cost, calibrated_reach(cost.machine.calibration))
     if model is None:
         return cost, Overhead()
     return model, Overhead(model.reach.step_s, model.reach.request_s)
+
+
+def calibrated_reach(fitted: Calibration | None) -> Achievable:
+    """Return what engines reach, with the host's part as measured where it was."""
+    if fitted is None or fitted.step_s is None or fitted.request_s is None:
+        return DEFAULT
+    return replace(DEFAULT, step_s=fitted.step_s, request_s=fitted.request_s)
 
 
 def closed_loop(
@@ -80,7 +94,10 @@ def predictions(
         model, overhead = likely_model(cost)
         likely = simulated(options, memory, model, overhead) if model is not cost else None
     best, expected = _figures(floors), _figures(likely)
-    error = expected_error(subject_of(options))
+    fitted = cost.machine.calibration if cost is not None else None
+    error = (
+        expected_error(subject_of(options)) if fitted is None else max(fitted.error, LEAST_ERROR)
+    )
     return {
         name: None if value is None else _prediction(name, value, expected[name], error)
         for name, value in best.items()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from stallscope.analyzers.cost.speculation import Speculation
 from stallscope.analyzers.result import BudgetPart, KvRow, OperatorRow
 from stallscope.profiler.evidence import NotObservable
-from stallscope.profiler.spec import Subject
+from stallscope.profiler.spec import Calibration, Subject
 
 # A roofline is a floor: against real CPU decode it missed by 65-73 % (mean absolute error over
 # three model sizes), always on the fast side. See docs/metrics.md.
@@ -147,3 +147,4 @@ class Plan:
     choices: tuple[Choice, ...] = ()
     sweep: Sweep | None = None
     speculation: Speculation | None = None
+    calibration: Calibration | None = None

@@ -7,7 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from stallscope.analyzers.cost.calibration import build_cost_model
+from stallscope.analyzers.cost.expected import expected_model
+from stallscope.analyzers.cost.operators import decode_shape
+from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.app import call
+from stallscope.profiler.capture import Capture, Step
+from stallscope.profiler.capture_writer import write_capture
+from stallscope.profiler.devices import load_device
+from stallscope.profiler.models import load_model
+from stallscope.profiler.spec import Subject
 
 
 def test_kv_sizes_are_printed_in_bytes(capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,6 +92,8 @@ def test_plan_is_written_by_suffix(
         ("--probe --gpu a10g", 2, "leave --gpu and --gpu-file out"),
         ("--model llama-7b --gpu a10g --write-gpu-file x.json", 2, "add --probe"),
         ("--model llama-7b --device cpu", 2, "add --probe"),
+        ("--model llama-7b --calibrate none.sqlite", 2, "add --gpu, --gpu-file or --probe"),
+        ("--model llama-7b --gpu a10g --calibrate none.sqlite", 1, "none.sqlite"),
         ("--probe --write-gpu-file none/x.json", 1, "none/x.json"),
         ("--model llama-7b --acceptance 0.9", 2, "add --speculate N"),
         ("--model llama-7b --cpu-offload much", 2, "--cpu-offload"),
@@ -141,3 +152,39 @@ def test_devices_without_a_known_link_say_so_and_how_to_tell(
     file.write_text(json.dumps({**mine, "memory_bytes": 40 << 30, "link_bytes_per_s": 1e10}))
     assert call([*plan, "--gpus", "2", "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["not_observable"] == []
+
+
+def test_a_calibration_is_kept_in_the_device_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Decode steps of one and of four requests on an A10G, with 3 ms and 1 ms a request of host."""
+    spec, device = load_model("llama-7b"), load_device("a10g")
+    subject = Subject(spec, device, 1, "fp16", "fp16", engine="vllm")
+    cost = build_cost_model(Capture(subject=subject))
+    assert isinstance(cost, CostModel)
+    model = expected_model(cost)
+    assert model is not None
+    steps, at = [], 0
+    for n in (1, 4):
+        end = at + round(1e9 * (model.step_time(decode_shape(n, 600)).floor + 3e-3 + n * 1e-3))
+        row = dict.fromkeys(Step._fields) | {"id": n, "rank": 0, "phase": "decode"}
+        row |= {"warmup": False, "prefill_requests": 0, "prefill_tokens": 0}
+        work = {"context_tokens": n * 600, "attention_pairs": n * 600, "logit_rows": n}
+        steps.append(Step(**{**row, **work, "decode_requests": n, "start_ns": at, "end_ns": end}))
+        at = end
+    run, kept = tmp_path / "run.sqlite", tmp_path / "mine.json"
+    write_capture(run, Capture(subject, steps=tuple(steps)))
+    plan = ["plan", "--model", "llama-7b", "--dtype", "fp16", "--format", "json"]
+    once = [*plan, "--gpu", "a10g", "--calibrate", str(run), "--write-gpu-file", str(kept)]
+    assert call(once) == 0
+    out, err = capsys.readouterr()
+    assert "calibrated on 2 steps of 1 run, mean miss 0 %" in err
+    learnt = json.loads(out)["calibration"]
+    assert learnt["step_s"] == pytest.approx(3e-3, rel=1e-3)
+    assert learnt["request_s"] == pytest.approx(1e-3, rel=1e-3)
+    assert call([*plan, "--gpu-file", str(kept)]) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert (again["calibration"], again["tpot_s"]) == (learnt, json.loads(out)["tpot_s"])
+    assert again["tpot_s"]["expected_error"] == 0.15
+    assert call(once) == 2
+    assert "--force" in capsys.readouterr().err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from stallscope.errors import InputError
 from stallscope.profiler.device_products import device_text
 from stallscope.profiler.devices import load_device, load_device_file
-from stallscope.profiler.spec import DeviceSpec, MachineReading, ProductTime
+from stallscope.profiler.spec import Calibration, DeviceSpec, MachineReading, ProductTime
 from stallscope.runner.probe_products import ROWS, probe_launch, probe_products
 
 DEVICE = DeviceSpec(
@@ -44,7 +45,10 @@ def test_a_launch_takes_microseconds() -> None:
 
 
 def test_a_device_file_gives_the_same_device_back(tmp_path: Path) -> None:
-    for device in (DEVICE, load_device("h100-sxm"), load_device("gb10")):
+    fitted = Calibration("2026-01-02", "builtin", 3, 6, 0.08, 1.1, 0.0, 2.0, 3.0)
+    host = Calibration("2026-01-02", "vllm", 1, 4, 0.0, step_s=1e-3, request_s=0.0)
+    devices = [replace(DEVICE, calibration=fitted), replace(DEVICE, calibration=host)]
+    for device in (DEVICE, *devices, load_device("h100-sxm"), load_device("gb10")):
         file = tmp_path / "device.json"
         file.write_text(device_text(device))
         assert load_device_file(file) == device
@@ -58,6 +62,8 @@ def test_a_device_file_gives_the_same_device_back(tmp_path: Path) -> None:
         ({"products": [1]}, "products[0] must be an object with dtype, inputs, outputs"),
         ({"products": [{"dtype": "fp12"}]}, "products[0]: dtype is not one of fp32"),
         ({"products": [{"dtype": "fp32", "inputs": 1, "outputs": 0}]}, "outputs must be a pos"),
+        ({"calibration": {"captures": 1, "steps": 2}}, "calibration: error is missing"),
+        ({"calibration": {"warmth": 1}}, "calibration: warmth is no part of one"),
         ({"launch_s": -1}, "launch_s must be positive"),
     ],
 )

@@ -1,0 +1,185 @@
+"""Calibrations on steps whose factors are known, and what they refuse."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import pytest
+from step_rows import TINY, decode, prefill
+
+from stallscope.analyzers.cost.calibrated import CalibratedModel, calibrated_model, class_seconds
+from stallscope.analyzers.cost.calibration import build_cost_model
+from stallscope.analyzers.cost.learn import learn
+from stallscope.analyzers.cost.operators import decode_shape, prefill_shape
+from stallscope.analyzers.cost.roofline import CostModel
+from stallscope.analyzers.cost.step_fit import Observation, fit_error, fit_factors, predicted
+from stallscope.analyzers.plan.options import PlanOptions
+from stallscope.analyzers.plan.planner import plan
+from stallscope.profiler.capture import Capture
+from stallscope.profiler.devices import load_device
+from stallscope.profiler.spec import Calibration, DeviceSpec, ProductTime, Subject
+
+TRUTH = (1.2, 3.0, 2.0, 0.5)
+MINE = DeviceSpec(
+    "mine",
+    {"fp32": 1e10},
+    1 << 30,
+    1e9,
+    "achievable",
+    is_cpu=True,
+    products=tuple(
+        ProductTime("fp32", 64, 64, rows, 1e-6 * rows**0.5) for rows in (1, 4, 16, 64, 256)
+    ),
+    launch_s=2e-6,
+)
+
+
+def cost_on(device: DeviceSpec) -> CostModel:
+    cost = build_cost_model(Capture(subject=Subject(TINY, device, 1, "fp32", "fp32")))
+    assert isinstance(cost, CostModel)
+    return cost
+
+
+def seconds(cost: CostModel, shape_of: object, factors: tuple[float, ...] = TRUTH) -> float:
+    columns = class_seconds(cost, shape_of).columns  # type: ignore[arg-type]
+    return sum(f * s for f, s in zip(factors, columns, strict=True))
+
+
+def run_of(tokens: int, *, slower: float = 1.0) -> Capture:
+    """A prompt, and three decode steps of which the middle one is as the truth says."""
+    cost = cost_on(MINE)
+    prompt = 1e3 * slower * seconds(cost, prefill_shape(tokens))
+    one = 1e3 * slower * seconds(cost, decode_shape(1, tokens + 1))
+    steps = (
+        prefill(0, prompt, tokens),
+        decode(prompt, prompt + one, tokens + 1),
+        decode(prompt + one, prompt + one + 9 * one, tokens + 1),
+        decode(prompt + 10 * one, prompt + 10.5 * one, tokens + 1),
+    )
+    return Capture(Subject(TINY, MINE, 1, "fp32", "fp32", engine="builtin"), steps=steps)
+
+
+def test_the_classes_of_a_decode_step_by_hand() -> None:
+    """Three layers of hidden 64, MLP 160, 4 + 2 heads of 16, vocabulary 256; one row, 10 keys."""
+    found = class_seconds(cost_on(MINE), decode_shape(1, 10))
+    # One product of 64 · 64 elements takes 1 µs: qkv 64 · 128, o 64 · 64, gate and up 2 · 64 · 160,
+    # down 160 · 64, in three layers; the head 64 · 256. The one shape scales with elements.
+    layer = 64 * 128 + 64 * 64 + 3 * 64 * 160
+    assert found.products == pytest.approx((3 * layer + 64 * 256) / 4096 * 1e-6)
+    # Two KV heads, keys and values, 16 elements of 4 bytes, 10 keys; queries in, outputs out.
+    assert found.attention == pytest.approx(3 * (2 * 2 * 16 * 4 * 10 + 2 * 64 * 4) / 1e9)
+    assert found.rows == pytest.approx(
+        (3 * (8 * 64 + 3 * 160 + 2 * 6 * 16) * 4 + 256 * (4 + 4)) / 1e9
+    )
+    assert found.launch == pytest.approx((40 + 3 * (24 + 5)) * 2e-6)
+
+
+def test_enough_different_steps_give_the_factors_back() -> None:
+    cost = cost_on(MINE)
+    shapes = [decode_shape(b, c) for b, c in product((1, 4, 16, 64), (10, 400))]
+    shapes += [prefill_shape(n, requests=r) for n, r in product((16, 64, 400), (1, 8))]
+    seen = [
+        Observation(i, seconds(cost, shape), class_seconds(cost, shape).columns)
+        for i, shape in enumerate(shapes)
+    ]
+    assert fit_factors(seen) == pytest.approx(TRUTH, rel=0.15)  # each is drawn to one
+    assert fit_error(seen) < 0.02
+    assert predicted(TRUTH, seen[0]) == pytest.approx(seen[0].seconds)
+
+
+def test_what_the_steps_do_not_tell_stays_as_estimated_and_nothing_is_negative() -> None:
+    # Two steps of launches alone, at three times their estimate.
+    alone = [Observation(i, 3e-3, (0.0, 0.0, 0.0, 1e-3)) for i in range(2)]
+    products, attention, rows, launch = fit_factors(alone)
+    assert (products, attention, rows) == (1.0, 1.0, 1.0)
+    assert launch == pytest.approx(3.0, rel=0.02)
+    # Faster with more of the second class: no factor below zero explains that away.
+    odd = [Observation(0, 1.0, (1.0, 0.0, 0.0, 0.0)), Observation(1, 0.5, (1.0, 1.0, 0.0, 0.0))]
+    assert min(fit_factors(odd)) >= 0.0
+    with pytest.raises(ValueError, match="two measured steps"):
+        fit_factors(alone[:1])
+
+
+def test_the_error_is_of_runs_left_out() -> None:
+    """Two runs as estimated, and one that took twice as long.
+
+    Left out, the third is given 1 of 2 ms. Fitted with it and one more, a factor m costs
+    (m − 1)² + (m/2 − 1)² + 0.01 · (m − 1)²: least at 1.51 / 1.26, which the other misses by.
+    """
+    seen = [Observation(i, 1e-3 * (1 + (i == 2)), (1e-3, 0.0, 0.0, 0.0)) for i in range(3)]
+    assert fit_error(seen) == pytest.approx((0.5 + 2 * (1.51 / 1.26 - 1)) / 3)
+
+
+def test_a_device_learns_from_runs_and_a_plan_expects_what_it_learnt() -> None:
+    fitted = learn(MINE, [run_of(32), run_of(128), run_of(400)], at="2026-01-02")
+    assert (fitted.captures, fitted.steps, fitted.engine) == (3, 6, "builtin")
+    assert fitted.error < 0.10
+    device = replace(MINE, calibration=fitted)
+    found = plan(PlanOptions(TINY, device, dtype="fp32", input_tokens=64, output_tokens=2))
+    assert found.calibration == fitted
+    assert found.tpot_s is not None
+    wanted = seconds(cost_on(MINE), decode_shape(1, 65))
+    assert found.tpot_s.expected == pytest.approx(wanted, rel=0.10)
+    assert found.tpot_s.expected_error == 0.15  # other hours differ by more than the fit's miss
+    assert any("Calibrated on 2026-01-02 by 6 steps of 3 runs" in note for note in found.notes)
+    plain = plan(PlanOptions(TINY, MINE, dtype="fp32"))
+    assert plain.calibration is None
+    assert any("Not calibrated" in note for note in plain.notes)
+
+
+def test_a_large_miss_is_the_error_of_what_is_expected() -> None:
+    fitted = Calibration("2026-01-02", "builtin", 3, 6, error=0.4)
+    device = replace(MINE, calibration=fitted)
+    tpot = plan(PlanOptions(TINY, device, dtype="fp32", input_tokens=64, output_tokens=2)).tpot_s
+    assert tpot is not None
+    assert tpot.expected_error == 0.4
+
+
+def test_a_step_is_the_sum_of_its_classes_and_explained_no_more_than_before() -> None:
+    fitted = Calibration("", "", 1, 2, 0.1, *TRUTH)
+    cost = cost_on(replace(MINE, calibration=fitted))
+    model = calibrated_model(cost)
+    assert isinstance(model, CalibratedModel)
+    for shape in (decode_shape(4, 100), prefill_shape(64)):
+        time, plain = model.step_time(shape), cost.step_time(shape)
+        assert time.floor == pytest.approx(seconds(cost, shape))
+        assert (time.weights, time.kv, time.compute) == (plain.weights, plain.kv, plain.compute)
+
+
+def test_a_table_device_learns_what_the_host_adds() -> None:
+    """Steps of one and of eight requests: 2 ms each and 100 µs a request beyond the device."""
+    h100 = load_device("h100-sxm")
+    subject = Subject(TINY, h100, 1, "fp16", "fp16", engine="vllm")
+    kernels = 3 * (4 * 4e-6 + 14e-6 + 5 * 3e-6) + 4e-6  # of the device: starts, in the main
+    rows = [
+        decode(0, 1e3 * (kernels + 2e-3 + n * 1e-4), 10 * n, decode_requests=n, logit_rows=n)
+        for n in (1, 8)
+    ]
+    fitted = learn(h100, [Capture(subject, steps=tuple(rows))], at="")
+    assert fitted.step_s == pytest.approx(2e-3, rel=0.01)
+    assert fitted.request_s == pytest.approx(1e-4, rel=0.01)
+    tpot = plan(PlanOptions(TINY, replace(h100, calibration=fitted), dtype="fp16")).tpot_s
+    assert tpot is not None
+    assert tpot.expected == pytest.approx(kernels + 2.1e-3, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("device", "capture", "complaint"),
+    [
+        (replace(MINE, products=()), run_of(32), "probe it with --probe"),
+        (MINE, Capture(Subject(TINY, MINE, 1, "fp32", "fp32")), "holds no step"),
+        (MINE, Capture(Subject(None, MINE, 1, "fp32", "fp32")), "the model is not known"),
+        (
+            replace(MINE, peak_flops={"fp32": 1e10, "bf16": 1e10}),
+            Capture(Subject(TINY, MINE, 1, "bf16", "bf16")),
+            "no products in bf16",
+        ),
+        (load_device("h100-sxm"), run_of(32), "two batch sizes"),
+    ],
+)
+def test_what_cannot_calibrate_says_what_it_lacks(
+    device: DeviceSpec, capture: Capture, complaint: str
+) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        learn(device, [capture], at="")
