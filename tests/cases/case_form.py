@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 
@@ -35,7 +35,6 @@ class Case:
     build: Callable[[Path, Version], list[str]]
     says: tuple[str, ...] = ()
     never: tuple[str, ...] = ()
-    open: Mapping[str, str] = field(default_factory=dict)  # versions not right yet, and why
 
 
 def write(folder: Path, name: str, text: str) -> str:

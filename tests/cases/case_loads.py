@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from case_form import Case, Version, stamp, write
@@ -35,19 +36,23 @@ SWEEP = (
 PROMPT, OUTPUT = 32_768, 1_000
 
 
-def cliff(folder: Path, version: Version) -> list[str]:
-    """The eighth request of 32k + 1k tokens does not fit. Ten minutes of each load."""
+def sweep(levels: Sequence[tuple[int, float, int, int, float]], scale: float = 1.0) -> str:
+    """Write ten minutes of each load; prompts come in as requests end, one whole prompt each."""
     log, second, due = "", 0.0, 0.0
-    for clients, tpot_s, running, waiting, kv in SWEEP:
-        if clients == 12 and not version.has_distractor:
-            continue
-        rate = running / tpot_s * version.scale
+    for _, tpot_s, running, waiting, kv in levels:
+        rate = running / tpot_s * scale
         for _ in range(60):
             second += 10
-            due += rate * 10 / OUTPUT  # prompts come in as requests end, one whole prompt each
+            due += rate * 10 / OUTPUT
             prompts, due = int(due), due % 1
             log += gauges(second, prompts * PROMPT / 10, rate, running, waiting, kv)
-    return [write(folder, "server.log", log)]
+    return log
+
+
+def cliff(folder: Path, version: Version) -> list[str]:
+    """The eighth request of 32k + 1k tokens does not fit; what distracts is a queue at last."""
+    levels = SWEEP if version.has_distractor else SWEEP[:3]
+    return [write(folder, "server.log", sweep(levels, version.scale))]
 
 
 def prefill_ramp(folder: Path, version: Version) -> list[str]:
