@@ -43,7 +43,7 @@ class Run:
 
 _OF_TELEMETRY = NoCostModel(
     "GPU telemetry knows no steps",
-    "sample DCGM's counters: dcgmi dmon -e 1001,1002,1004,1005; or trace a few steps with nsys",
+    "give the server's log of the same time beside it",
 )
 
 

@@ -73,7 +73,7 @@ def diagnose(
     goal: GoalOption = None,
     explain: ExplainOption = False,
 ) -> None:
-    """Judge a recorded run. Options state facts that the file lacks, or replace what it says."""
+    """Judge a recorded run. Options state facts that the file lacks."""
     if "-" in files and len(files) > 1:
         raise UsageError("- stands alone; name every file of several")
     offsets = offsets_of(offset or (), files)
@@ -91,9 +91,10 @@ def diagnose(
     }
     known = {name: value for name, value in facts.items() if value is not None}
     with local(files) as paths, collected_seldom():
-        from stallscope.profiler.reading import read_inputs
+        from stallscope.profiler.reading import read_inputs, read_paste
 
-        capture = noting(named(read_inputs(paths, offsets), paths, files), left_out)
+        read = read_paste(paths[0]) if files == ["-"] else read_inputs(paths, offsets)
+        capture = noting(named(read, paths, files), left_out)
         diagnosis = judge_capture(capture, thresholds=limits, goal=goal, facts=known)
     deliver(diagnosis, destination)
 

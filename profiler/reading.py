@@ -49,6 +49,23 @@ def read_inputs(paths: Sequence[Path], offsets: Mapping[Path, float] | None = No
     return _read_joined(paths, kinds, offsets or {})
 
 
+def read_paste(path: Path) -> Capture:
+    """Read what stdin held: one file of any kind, or texts of several tools below each other."""
+    from stallscope.profiler.paste.read import pieces_of, read_pieces
+
+    pieces = pieces_of(path) if input_kind(path) in _PASTED else []
+    return read_pieces(pieces, path, _read_other) if pieces else read_input(path)
+
+
+_PASTED = (
+    InputKind.METRICS,
+    InputKind.TELEMETRY,
+    InputKind.SERVER_LOG,
+    InputKind.BENCHMARK,
+    None,  # what begins with many words of the user's own
+)
+
+
 def _read_traces(paths: Sequence[Path], kinds: Sequence[InputKind]) -> Capture:
     _check_one_tool(paths, kinds)
     from stallscope.profiler.in_processes import in_processes

@@ -62,6 +62,12 @@ def form_of(lines: Sequence[str]) -> Form | None:
     return Form.UNHEADED if unheaded.is_unheaded(head) else None
 
 
+def is_first_line(line: str) -> bool:
+    """Tell whether one of these tools begins with such a line."""
+    line = line.strip()
+    return len(line) < _MOST_LONG and any(is_mark(line) for _, is_mark in _MARKS)
+
+
 def read_form(form: Form, lines: Sequence[str]) -> Telemetry:
     """Read text of a form; raise InputError where it cannot be used."""
     if form is Form.QUERY_XML:

@@ -46,6 +46,21 @@ def test_a_pasted_log() -> None:
     assert found["subject"]["engine"] == "vllm"
 
 
+def test_a_pasted_log_with_a_table_of_nvidia_smi_below_it() -> None:
+    table = (
+        "| NVIDIA-SMI 590.48.01     Driver Version: 590.48.01     CUDA Version: 13.1     |\n"
+        "|   0  NVIDIA H100 80GB HBM3          On  |   00000000:00:09.0 Off |                    0 |\n"
+        "| N/A   41C    P0            300W /  700W |   72000MiB /  81559MiB |     97%      Default |\n"
+    )
+    command = [sys.executable, "-m", "stallscope", "diagnose", "-", "--format", "json"]
+    pasted = (QUEUE + table).encode()
+    done = subprocess.run(command, input=pasted, capture_output=True, timeout=60)
+    found = json.loads(done.stdout)
+    assert found["verdict"]["class"] == "capacity"
+    assert found["subject"]["device"] == "h100-sxm"
+    assert [s["path"] for s in found["capture"]["sources"]] == ["-", "-"]
+
+
 def test_with_model_and_device_decode_is_bound_by_its_weights(tmp_path: Path) -> None:
     known = ("--model", "llama-3-8b", "--gpu", "a100-sxm4-80gb", "--dtype", "bf16")
     found = verdict(tmp_path, DECODE, *known)["verdict"]

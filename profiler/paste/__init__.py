@@ -1,0 +1,1 @@
+"""Texts that several tools printed, pasted one below the other."""

@@ -1,0 +1,110 @@
+"""Texts of several tools, one below the other: each is read, and what is nobody's is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from stallscope.errors import InputError
+from stallscope.profiler.capture import Capture
+from stallscope.profiler.file_kinds import InputKind
+from stallscope.profiler.paste.split import split
+from stallscope.profiler.reading import read_paste
+
+LINE = (
+    "INFO 02-03 10:0{minute}:00 [loggers.py:259] Engine 000: Avg prompt throughput: 0.0 tokens/s, "
+    "Avg generation throughput: 900.0 tokens/s, Running: 64 reqs, Waiting: 30 reqs, GPU KV cache "
+    "usage: 99.{minute}%, Prefix cache hit rate: 0.0%\n"
+)
+LOG = "".join(LINE.format(minute=i) for i in range(4))
+SMI = """\
+Tue Feb  3 10:05:00 2026
++-----------------------------------------------------------------------------------------+
+| NVIDIA-SMI 590.48.01              Driver Version: 590.48.01      CUDA Version: 13.1     |
+|=========================================+========================+======================|
+|   0  NVIDIA H100 80GB HBM3          On  |   00000000:00:09.0 Off |                    0 |
+| N/A   41C    P0            300W /  700W |   72000MiB /  81559MiB |     97%      Default |
++-----------------------------------------+------------------------+----------------------+
+"""
+PAGE = """\
+# HELP vllm:num_requests_running Number of requests.
+# TYPE vllm:num_requests_running gauge
+vllm:num_requests_running{engine="0",model_name="a/b-7B"} 64.0
+vllm:num_requests_waiting{engine="0",model_name="a/b-7B"} 30.0
+"""
+
+
+def read(folder: Path, text: str) -> Capture:
+    path = folder / "stdin"
+    path.write_text(text)
+    return read_paste(path)
+
+
+def sentences(capture: Capture) -> list[str]:
+    return [str(e.data["sentence"]) for e in capture.events if e.kind == "check"]
+
+
+def test_lines_go_to_the_tool_that_printed_them() -> None:
+    text = f"My server is slow.\n{LOG}\nand the GPU:\n{SMI}\nThanks!\n{PAGE}"
+    pieces = split(text.splitlines(keepends=True))
+    assert [(p.kind, p.first, p.last) for p in pieces] == [
+        (None, 1, 1),
+        (InputKind.SERVER_LOG, 2, 7),  # a traceback's lines have no mark: what follows is a log's
+        (InputKind.TELEMETRY, 8, 15),
+        (None, 16, 16),
+        (InputKind.METRICS, 17, 20),
+    ]
+    assert "".join("".join(p.lines) for p in pieces) == text
+
+
+def test_a_table_of_one_moment_tells_the_gpu_of_a_log(tmp_path: Path) -> None:
+    capture = read(tmp_path, f"{LOG}{SMI}thanks\n")
+    assert (capture.subject.engine, capture.subject.device is not None) == ("vllm", True)
+    assert {s.kind for s in capture.sources} == {"vllm log", "nvidia-smi"}
+    assert {s.path for s in capture.sources} == {str(tmp_path / "stdin")}
+    # How busy the GPU was at that moment says nothing of the log's time; its memory stays taken.
+    found = {s.name: s.value for s in capture.device_samples}
+    assert found == {
+        "memory_used_bytes": 72000 * 2**20,
+        "memory_total_bytes": 81559 * 2**20,
+        "power_limit_mw": 700_000,
+    }
+    said = sentences(capture)
+    assert said[0] == (
+        "What was pasted holds several parts: lines 1–4 an inference server's log; lines 5–11 "
+        "output of nvidia-smi or DCGM."
+    )
+    assert said[1] == "Of what was pasted this belongs to none of them and was not read: lines 12."
+    assert any(s.startswith("Of nvidia-smi only what stays the same is used") for s in said)
+
+
+def test_a_page_beside_a_log_gives_what_the_log_lacks(tmp_path: Path) -> None:
+    page = PAGE + 'vllm:cache_config_info{block_size="16",cache_dtype="fp8",engine="0"} 1.0\n'
+    capture = read(tmp_path, page + LOG)
+    assert (capture.subject.kv_dtype, capture.subject.block_size) == ("fp8", 16)
+    assert capture.meta["metrics_page"]["model"] == "a/b-7B"
+    running = [s for s in capture.engine_samples if s.name == "running"]
+    assert len(running) > 3  # the log's, not the page's moment
+
+
+def test_one_kind_alone_is_read_as_before(tmp_path: Path) -> None:
+    for text in (LOG, SMI, PAGE, f"{LOG}\n{LOG}"):
+        assert not any("pasted" in s for s in sentences(read(tmp_path, text)))
+
+
+def test_an_exporters_lines_stay_with_the_engines(tmp_path: Path) -> None:
+    gpu = 'DCGM_FI_DEV_GPU_UTIL{gpu="0",UUID="GPU-1",modelName="NVIDIA L4"} 90\n'
+    for text in (gpu + PAGE, PAGE + gpu):
+        capture = read(tmp_path, text)
+        assert not any("pasted" in s for s in sentences(capture))
+        assert {s.name for s in capture.device_samples} == {"nvml_gpu_util"}
+
+
+def test_a_part_that_cannot_be_read_is_named_and_the_rest_is_judged(tmp_path: Path) -> None:
+    broken = "GPU, utilization.gpu [%], memory.used [MiB]\n"
+    capture = read(tmp_path, f"{LOG}timestamp, name, utilization.gpu [%]\n")
+    assert capture.subject.engine == "vllm"
+    assert any(s.startswith("Not read: ") for s in sentences(capture))
+    with pytest.raises(InputError, match="stdin"):
+        read(tmp_path, f"hello\n{broken}")
