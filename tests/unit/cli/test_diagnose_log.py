@@ -49,8 +49,8 @@ def test_a_pasted_log() -> None:
 def test_a_pasted_log_with_a_table_of_nvidia_smi_below_it() -> None:
     table = (
         "| NVIDIA-SMI 590.48.01     Driver Version: 590.48.01     CUDA Version: 13.1     |\n"
-        "|   0  NVIDIA H100 80GB HBM3          On  |   00000000:00:09.0 Off |                    0 |\n"
-        "| N/A   41C    P0            300W /  700W |   72000MiB /  81559MiB |     97%      Default |\n"
+        "|   0  NVIDIA H100 80GB HBM3          On  |   00000000:00:09.0 Off |     0 |\n"
+        "| N/A   41C    P0            300W /  700W |   72000MiB /  81559MiB |     97% Default |\n"
     )
     command = [sys.executable, "-m", "stallscope", "diagnose", "-", "--format", "json"]
     pasted = (QUEUE + table).encode()
