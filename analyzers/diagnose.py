@@ -29,6 +29,7 @@ from stallscope.analyzers.load.in_front import in_front_measures, in_front_note
 from stallscope.analyzers.load.kv_cliff import cliff_measures, cliff_note
 from stallscope.analyzers.load.offered import unseen_offer
 from stallscope.analyzers.load.preemption import preempts
+from stallscope.analyzers.load.projected_pool import projected_measure, projected_note
 from stallscope.analyzers.load.put_back import put_back
 from stallscope.analyzers.load.sampled_work import mean_step_note
 from stallscope.analyzers.load.starved import starved_measure
@@ -38,6 +39,7 @@ from stallscope.analyzers.padding import padding_note
 from stallscope.analyzers.prepared import Run, prepare
 from stallscope.analyzers.put_back_words import put_back_note
 from stallscope.analyzers.queue_measures import queue_measures
+from stallscope.analyzers.reserved import reserved_note
 from stallscope.analyzers.result import (
     CaptureInfo,
     Diagnosis,
@@ -155,6 +157,8 @@ def diagnose(
             *latency_note(told, client_latencies(capture)),
             *put_back_note(put_back(capture.engine_samples)),
             *cliff_note(capture),
+            *projected_note(capture, run.span),
+            *reserved_note(capture, judgement.load),
             *gap_notes(run.costs),
             *in_front_note(capture, run.span),
             *sweep_note(capture),
@@ -239,6 +243,7 @@ def _measures(run: Run, judgement: Judgement) -> tuple[Measure, ...]:
         *copies_measure(run.capture),
         *cliff_measures(run.capture, run.span),
         *starved_measure(run.capture, run.span),
+        *projected_measure(run.capture, run.span),
         *growth_measures(run, judgement),
         *in_front_measures(run.capture, run.span),
         *work_measures_of_samples(run.capture, run.cost, run.span),

@@ -24,6 +24,7 @@ from stallscope.analyzers.load.in_front import decide_in_front
 from stallscope.analyzers.load.kv_cliff import Cliff, cliff_decision, worst_cliff
 from stallscope.analyzers.load.pool_use import pool_measures
 from stallscope.analyzers.load.preemption import Preemption, observe_preemption
+from stallscope.analyzers.load.projected_pool import observe_projected
 from stallscope.analyzers.load.queue_limits import LIMIT_CLASS, LIMIT_HELD, Admission
 from stallscope.analyzers.load.sampled_work import sampled_budgets
 from stallscope.analyzers.load.span import Span
@@ -222,6 +223,8 @@ def judge(
         is_blind = admission is None and is_benchmark_only(capture)
         unseen = unseen_limit(capture) if is_blind else None
         decision = unseen or admission_decision(admission, is_roomy=is_roomy(capture, span))
+        if decision.limit == "prefill" and observe_projected(capture, span) is not None:
+            decision = dataclasses.replace(decision, next_class="capacity")
         branch = "queue"
     elif load == "overloaded" and (demand.idle_share or 0.0) >= t.underloaded_share:
         decision, branch = _none(demand, t), "load"

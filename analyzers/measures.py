@@ -84,6 +84,7 @@ MEASURES: dict[str, tuple[str, str]] = {
     "kv_used_peak": ("fraction", "highest KV pool use"),
     "kv_used_mean": ("fraction", "mean KV pool use over step time"),
     "prefills_per_token": ("count", "batches of prompts for each token of a running request"),
+    "kv_full_at": ("requests", "running requests that fill the KV pool, by what they hold already"),
     "kv_full_share": ("fraction", "of the time, with a full KV pool that slows the engine"),
     "tokens_per_s_when_full": ("tokens/s", "tokens generated a second with a full KV pool"),
     "tokens_per_s_with_room": ("tokens/s", "tokens generated a second with room in the KV pool"),

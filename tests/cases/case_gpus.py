@@ -89,7 +89,13 @@ def version_name(version: Version) -> str:
 
 
 TABLES = (
-    Case("pool-of-70-gb", ("none",), pool_of_70_gb, never=(r"leak", r"smaller weights")),
+    Case(
+        "pool-of-70-gb",
+        ("none",),
+        pool_of_70_gb,
+        says=(r"its budget, not what the model needs",),
+        never=(r"leak", r"smaller weights"),
+    ),
     Case(
         "hung-collective",
         ("undetermined", "interconnect", "device"),

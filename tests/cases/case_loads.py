@@ -155,7 +155,7 @@ LOADS = (
         "prefill-ramp",
         ("compute",),
         prefill_ramp,
-        says=(r"raising the sequence cap|higher sequence cap|max-num-seqs",),
+        says=(r"so that 51 fill it, and 100 are in flight", r"\"raising the sequence cap"),
         never=(r"raise the sequence cap",),
     ),
     Case(

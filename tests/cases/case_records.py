@@ -135,6 +135,6 @@ RECORDS = (
         "no-framebuffer",
         ("telemetry", "undetermined"),
         no_framebuffer,
-        says=(r"memory_total_bytes",),
+        says=(r"memory_total_bytes", r"MemAvailable"),
     ),
 )
