@@ -21,6 +21,7 @@ from stallscope.analyzers.quantities import (
     is_impossible,
     observe,
     samples_of,
+    used_samples,
 )
 from stallscope.analyzers.queue_measures import queue_wait
 from stallscope.analyzers.refusals import refused_allocations
@@ -40,8 +41,8 @@ def memory_fraction(capture: Capture) -> Measure | None:
     if _is_cpu(capture):
         return _host_memory(capture)
     best: tuple[float, str] | None = None
-    totals = {(s.device, s.t_ns): s.value for s in samples_of(capture, "memory_total_bytes")}
-    for used in samples_of(capture, "memory_used_bytes"):
+    totals = {(s.device, s.t_ns): s.value for s in used_samples(capture, "memory_total_bytes")}
+    for used in used_samples(capture, "memory_used_bytes"):
         total = totals.get((used.device, used.t_ns))
         if total and (best is None or used.value / total > best[0]):
             best = (used.value / total, used.device)

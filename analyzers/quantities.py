@@ -11,6 +11,7 @@ import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from stallscope.analyzers.used_devices import BUSY_COUNTERS, unused_devices
 from stallscope.profiler.capture import Capture, DeviceSample
 from stallscope.profiler.evidence import Measure
 
@@ -46,51 +47,23 @@ SM_THROUGHPUT = Quantity(
 DRAM_THROUGHPUT = Quantity(
     values=("ncu_dram_throughput", "nsys_dram_throughput", "gpm_dram_util", "dcgm_dram_active"),
 )
-GPU_BUSY = Quantity(
-    values=("trace_kernel_busy", "gpu_busy", "dcgm_gr_engine_active", "nvml_gpu_util")
-)
+GPU_BUSY = Quantity(values=BUSY_COUNTERS)
 TENSOR_ACTIVE = Quantity(values=("gpm_tensor_util", "dcgm_tensor_active", "nsys_tensor_active"))
 
 # DCGM's DRAM_ACTIVE tops out near 0.8 in practice, so it reads low against a scale of 1.
 DCGM_DRAM_PEAK = 0.8
 
 
-# What tells how long a device was busy, best first; SM active is never more than that.
-_BUSY = (*GPU_BUSY.values, "dcgm_sm_active")
-NEVER_BUSY = 0.05  # a desktop's own drawing keeps NVML's figure at a few per cent
-
-
-def busy_by_device(capture: Capture) -> Mapping[str, tuple[DeviceSample, ...]]:
-    """Return each device's samples of the best counter that tells how long it was busy."""
-    wanted = frozenset(_BUSY)
-    found: dict[str, dict[str, list[DeviceSample]]] = {}
-    for sample in capture.device_samples:
-        if sample.name in wanted and sample.device != "host":
-            found.setdefault(sample.device, {}).setdefault(sample.name, []).append(sample)
-    return {
-        device: tuple(next(by_name[name] for name in _BUSY if name in by_name))
-        for device, by_name in found.items()
-    }
-
-
-def unused_devices(capture: Capture) -> frozenset[str]:
-    """Name the devices that were never busy while another was: the run did not use them."""
-    peaks = {d: max(s.value for s in seen) for d, seen in busy_by_device(capture).items()}
-    unused = frozenset(device for device, peak in peaks.items() if peak <= NEVER_BUSY)
-    return unused if len(unused) < len(peaks) else frozenset()
-
-
 def device_means(capture: Capture, names: Iterable[str]) -> Mapping[str, float]:
     """Average fraction samples of the devices (not the host) by name.
 
-    A run is not judged by a GPU that it does not use: on the CPU by none, else by none of those
-    that were never busy while another was.
+    A run is not judged by a GPU that it does not use: on the CPU by none.
     """
     if capture.subject.device is not None and capture.subject.device.is_cpu:
         return {}
     wanted = set(names)
     seen = [s for s in capture.device_samples if s.name in wanted and s.device != "host"]
-    unused = unused_devices(capture) if len({s.device for s in seen}) > 1 else frozenset()
+    unused = unused_devices(capture) if seen else frozenset()
     values: dict[str, list[float]] = {}
     for sample in seen:
         if sample.device not in unused:
@@ -172,3 +145,10 @@ def is_below(measures: Iterable[Measure], line: float) -> tuple[bool | None, Mea
 def samples_of(capture: Capture, name: str) -> tuple[DeviceSample, ...]:
     """Return one device counter's samples, the host's own left out."""
     return tuple(s for s in capture.device_samples if s.name == name and s.device != "host")
+
+
+def used_samples(capture: Capture, name: str) -> tuple[DeviceSample, ...]:
+    """Return one counter's samples of the devices that the run may have used."""
+    found = samples_of(capture, name)
+    unused = unused_devices(capture) if found else frozenset()
+    return tuple(s for s in found if s.device not in unused)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from stallscope.analyzers.load.span import Span
-from stallscope.analyzers.quantities import NEVER_BUSY, busy_by_device, samples_of
+from stallscope.analyzers.quantities import samples_of
+from stallscope.analyzers.used_devices import NEVER_BUSY, busy_by_device
 from stallscope.profiler.capture import SAMPLE_WINDOW_NS, Capture
 
 _LEAST_NS = 30 * SAMPLE_WINDOW_NS

@@ -17,6 +17,10 @@ from stallscope.analyzers.load.span import Span
 from stallscope.profiler.capture import EngineSample
 
 FULL = 0.97  # vLLM 0.32 preempted at 98 to 100 % of its pool
+_COUNTERS = (
+    *("finished_total", "arrived_total", "preemptions_total"),
+    *("input_tokens_total", "output_tokens_total"),
+)
 LEAST = 2  # one request that was given up and one that came look like one preemption
 
 
@@ -84,6 +88,8 @@ def _fall(engine: str, start_ns: int, end_ns: int, a: Values, b: Values) -> Fall
     fell, rose = a["running"] - b["running"], b["waiting"] - a["waiting"]
     if fell <= 0 or rose <= 0:  # the usual case of two samples
         return None
+    if any(b[name] < a[name] for name in _COUNTERS if name in a and name in b):
+        return None  # an engine that was started again, or samples out of order
     ended = _rise(a, b, "finished_total")
     if ended is not None:
         # The one that went back left its room: the sample after it may see the pool less full.

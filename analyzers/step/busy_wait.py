@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import statistics
 
-from stallscope.analyzers.quantities import busy_by_device, samples_of
+from stallscope.analyzers.quantities import samples_of, used_samples
 from stallscope.analyzers.step.limit import Decision
+from stallscope.analyzers.used_devices import busy_by_device
 from stallscope.analyzers.words import percent
 from stallscope.profiler.capture import Capture
 
@@ -19,11 +20,11 @@ LOW_POWER = 0.4
 
 
 def power_share(capture: Capture) -> float | None:
-    """Return the mean power of the devices over their limits; None where not sampled."""
+    """Return the mean power over their limits of the devices that work; None where not sampled."""
     shares = []
-    for device in {s.device for s in samples_of(capture, "power_mw")}:
-        drawn = [s.value for s in samples_of(capture, "power_mw") if s.device == device]
-        limits = [s.value for s in samples_of(capture, "power_limit_mw") if s.device == device]
+    for device in {s.device for s in used_samples(capture, "power_mw")}:
+        drawn = [s.value for s in used_samples(capture, "power_mw") if s.device == device]
+        limits = [s.value for s in used_samples(capture, "power_limit_mw") if s.device == device]
         if limits and max(limits) > 0:
             shares.append(statistics.fmean(drawn) / max(limits))
     return statistics.fmean(shares) if shares else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from dataclasses import dataclass
 
-from stallscope.analyzers.quantities import samples_of
+from stallscope.analyzers.quantities import used_samples
 from stallscope.analyzers.result import PhaseBudget
 from stallscope.analyzers.step.limit import Decision, part_share
 from stallscope.analyzers.thresholds import Thresholds
@@ -28,8 +28,8 @@ def clock_shares(capture: Capture) -> dict[str, float]:
         return found
     for name in ("sm", "memory"):
         # Some drivers answer 0 for a clock that they do not know.
-        seen = [s.value for s in samples_of(capture, f"{name}_clock_hz") if s.value > 0]
-        nominal = [s.value for s in samples_of(capture, f"{name}_clock_max_hz") if s.value > 0]
+        seen = [s.value for s in used_samples(capture, f"{name}_clock_hz") if s.value > 0]
+        nominal = [s.value for s in used_samples(capture, f"{name}_clock_max_hz") if s.value > 0]
         if seen and nominal:
             found[name] = statistics.fmean(seen) / max(nominal)
     return found

@@ -10,7 +10,8 @@ from capture_builders import gauges, samples
 from stallscope.analyzers.diagnose import diagnose
 from stallscope.analyzers.load.device_demand import is_telemetry_only, observe_idle
 from stallscope.analyzers.load.span import Span
-from stallscope.analyzers.quantities import GPU_BUSY, TENSOR_ACTIVE, observe, unused_devices
+from stallscope.analyzers.quantities import GPU_BUSY, TENSOR_ACTIVE, observe
+from stallscope.analyzers.used_devices import unused_devices
 from stallscope.profiler.capture import Capture, DeviceSample
 
 WHOLE = Span(0, 0)

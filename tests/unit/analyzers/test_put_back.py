@@ -59,6 +59,12 @@ def test_something_else_explains_it(changed: dict[str, Series]) -> None:
     assert numbers(samples(**changed)) == []
 
 
+@pytest.mark.parametrize("name", ["finished_total", "preemptions_total"])
+def test_a_counter_that_falls_is_no_preemption(name: str) -> None:
+    """An engine started again, or samples out of order: 8 became 4 when the counter fell."""
+    assert numbers(samples(**{name: (9, 9, 9, 9, 0)})) == [2]
+
+
 def test_two_at_once_are_enough() -> None:
     two = {"running": (10, 10, 10, 10, 8), "waiting": (0, 0, 0, 0, 2)}
     assert numbers(samples(**two, finished_total=(40,) * 5)) == [2]

@@ -1,0 +1,46 @@
+"""What must not change the verdict: another unit of time, a GPU nobody uses, order in a window."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from changes import shuffled, slowed, with_idle_gpu
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from known_captures import BUILT, NAMES, class_of, known
+
+from stallscope.analyzers.diagnose import diagnose
+
+# Captures without a length fixed in seconds: rates of a foreign file are not ours to scale.
+SCALED = tuple(BUILT)
+
+
+@pytest.mark.parametrize("name", SCALED)
+@given(k=st.floats(0.3, 4.0))
+@settings(max_examples=4, deadline=None)
+def test_everything_slower_on_a_slower_device(name: str, k: float) -> None:
+    capture = known(name)
+    before, after = diagnose(capture), diagnose(slowed(capture, k))
+    assert after.verdict.bottleneck == before.verdict.bottleneck
+    assert after.verdict.load == before.verdict.load
+    for one, other in zip(before.phases, after.phases, strict=True):
+        shares = {p.part: p.share for p in one.budget}
+        # Times are whole nanoseconds.
+        assert {p.part: p.share for p in other.budget} == pytest.approx(shares, abs=1e-4)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_gpu_that_nobody_uses(name: str) -> None:
+    capture = known(name)
+    before, after = diagnose(capture).verdict, diagnose(with_idle_gpu(capture)).verdict
+    assert after.bottleneck == before.bottleneck
+    assert after.confidence == before.confidence
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if known(n).device_samples])
+@given(seed=st.integers(0, 1000), windows=st.integers(1, 12))
+@settings(max_examples=10, deadline=None)
+def test_the_order_of_device_samples_in_a_window(name: str, seed: int, windows: int) -> None:
+    capture = known(name)
+    assert class_of(shuffled(capture, windows, random.Random(seed))) == class_of(capture)
