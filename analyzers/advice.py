@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from stallscope.analyzers.coupling.nodes import NODES
 from stallscope.analyzers.kernel_mix import KernelMix, lone_mix
 from stallscope.analyzers.kv_copies import more_ranks, one_copy
 from stallscope.analyzers.load.in_front import keeps_up
@@ -22,7 +23,11 @@ from stallscope.analyzers.whatif.out_of_memory import (
     remedies_after_refusal,
     wont_help_after_refusal,
 )
-from stallscope.analyzers.whatif.queue_remedies import WONT_HELP_A_QUEUE, queue_remedies
+from stallscope.analyzers.whatif.queue_remedies import (
+    RESERVE,
+    WONT_HELP_A_QUEUE,
+    queue_remedies,
+)
 from stallscope.analyzers.whatif.remedies import remedies_for, wont_help
 from stallscope.analyzers.whatif.replay import Replay, WhatIf
 from stallscope.profiler.evidence import Measure, NotObservable
@@ -75,7 +80,8 @@ def remedies_of(
         found={m.name: m for m in measures},
     )
     fewer = fewer_at_once(run.capture) if verdict.bottleneck == "capacity" else ()
-    return (*fewer, *shared, *listed)
+    reserved = any(link.cause == NODES["reserved"] for link in verdict.chain)
+    return (*((RESERVE,) if reserved else ()), *fewer, *shared, *listed)
 
 
 def wont_help_of(run: Run, verdict: Verdict, measures: Sequence[Measure]) -> tuple[WontHelp, ...]:

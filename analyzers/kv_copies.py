@@ -123,6 +123,7 @@ def one_copy(capture: Capture) -> tuple[Remedy, ...]:
         f"the KV cache that the engine states at its start grows, to {found.copies:.1f} times its "
         "tokens at the most",
         ("kv_copies_stated",),
+        cost="each rank has requests of its own: its weights are read for fewer at a time",
     )
     return (remedy,)
 

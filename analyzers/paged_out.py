@@ -89,6 +89,7 @@ def room_on_windows(capture: Capture, t: Thresholds) -> tuple[Remedy, ...]:
             },
             None,
             "utilization.memory rises to what reading the weights takes, and tokens/s with it",
+            cost="shorter contexts, or a quality to be checked",
         ),
         Remedy(
             "have an allocation that does not fit fail instead: in NVIDIA's control panel, CUDA - "
@@ -96,6 +97,7 @@ def room_on_windows(capture: Capture, t: Thresholds) -> tuple[Remedy, ...]:
             {},
             None,
             "the program ends with out of memory where it was slow",
+            cost="what does not fit no longer runs at all",
         ),
     )
 

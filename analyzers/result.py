@@ -220,7 +220,7 @@ class Gain:
 class Remedy:
     """An action, its flag by engine, its gain (None when no model produced one).
 
-    `evidence` names the measures it rests on.
+    `evidence` names the measures it rests on, `cost` what it takes in exchange.
     """
 
     action: str
@@ -228,6 +228,7 @@ class Remedy:
     gain: Gain | None
     check: str
     evidence: tuple[str, ...] = ()
+    cost: str = ""
 
 
 @dataclass(frozen=True, slots=True)

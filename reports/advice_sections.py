@@ -54,6 +54,8 @@ def _remedy(remedy: Remedy, known: Mapping[str, Measure]) -> Iterator[str]:
     if remedy.flag:
         flags = (f"{engine} {flag}" for engine, flag in remedy.flag.items())
         yield f"Flags: {' · '.join(flags)}"
+    if remedy.cost:
+        yield f"Costs: {remedy.cost}"
     yield from _evidence(remedy.evidence, known)
     if remedy.check:
         yield f"Check: {remedy.check}"

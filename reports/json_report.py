@@ -137,6 +137,7 @@ def _remedy(remedy: Remedy) -> dict[str, object]:
         "action": remedy.action,
         "flag": dict(remedy.flag),
         "gain": _gain(remedy.gain) if remedy.gain else None,
+        "cost": remedy.cost or None,
         "check": remedy.check,
         "evidence": remedy.evidence,
     }

@@ -17,7 +17,8 @@ _SARATHI = "Agrawal et al., Sarathi-Serve, OSDI 2024 (arXiv:2403.02310): generat
 _ORCA = "Yu et al., Orca, OSDI 2022: batching by iteration"
 _ROOFLINE = "Williams et al., Roofline, CACM 2009 (doi:10.1145/1498765.1498785)"
 _MLA = "vllm-project/recipes PR#115: each rank stores the whole latent"
-_TRTLLM = "TensorRT-LLM, capacity_scheduler_policy: GUARANTEED_NO_EVICT is the default"
+_RESERVES = "TensorRT-LLM, capacity_scheduler_policy: GUARANTEED_NO_EVICT is the default; "
+_RESERVES += "SGLang, tuning: token usage under 0.9 with a queue is too conservative a schedule"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ EDGES: tuple[Edge, ...] = (
         (_is("by_kv"), Condition("weights_of_memory", "≥", 0.5)),
         _METRICS,
     ),
-    Edge("reserved", "kv-full", ("kv_used_peak", "limit_kv"), (_is("reserves"),), _TRTLLM),
+    Edge("reserved", "kv-full", ("kv_used_peak", "limit_kv"), (_is("reserves"),), _RESERVES),
     Edge("kv-room", "kv-full", ("kv_bytes_per_token", "kv_used_peak"), (), _PAGED),
     Edge("kv-full", "preemption", _PREEMPTS, (_is("preemptions"),), _PAGED),
     Edge(

@@ -8,8 +8,9 @@ from stallscope.analyzers.judge import Judgement
 from stallscope.profiler.evidence import Measure
 
 _ROOMY = 0.95  # a pool that was never this full refused nobody by itself
-# Engines whose scheduler, as it comes, takes in only what can run to its longest output.
-_RESERVING = ("tensorrt-llm",)
+# Engines whose scheduler, as it comes, keeps room for output: TensorRT-LLM for all that is allowed
+# (GUARANTEED_NO_EVICT), SGLang for a share of it (--schedule-conservativeness).
+_RESERVING = ("tensorrt-llm", "sglang")
 
 
 def facts_of(

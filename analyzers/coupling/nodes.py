@@ -8,7 +8,7 @@ NODES: Mapping[str, str] = {
     # Memory
     "kv-copied": "devices that share each layer hold the same KV entries (few heads, or a latent)",
     "weights-heavy": "weights take more than half of the devices' memory (fewer bytes each: dtype)",
-    "reserved": "admission keeps room for the longest output allowed (no-evict, max_tokens)",
+    "reserved": "admission keeps room for output that may come (max_tokens)",
     "kv-room": "room for fewer tokens of KV cache",
     "kv-full": "KV pool full",
     "preemption": "preemption",

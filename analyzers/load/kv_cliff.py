@@ -190,5 +190,6 @@ def fewer_at_once(capture: Capture) -> tuple[Remedy, ...]:
         None,
         "tokens/s rise to what they were with room, and KV use stays under 97 %",
         ("kv_used_peak",),
+        cost="the others wait in the queue, so TTFT grows for them",
     )
     return (remedy,)

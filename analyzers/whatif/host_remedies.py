@@ -6,19 +6,17 @@ from collections.abc import Mapping
 
 from stallscope.analyzers.host_idle import HostIdle, evidence_of, host_idle
 from stallscope.analyzers.result import Remedy, WontHelp
+from stallscope.analyzers.whatif.engine_flags import GRAPHS
 from stallscope.analyzers.words import percent
 from stallscope.profiler.evidence import Measure
 
 _LAUNCH_LESS = Remedy(
     "launch less from Python: CUDA graphs or compilation",
-    {
-        "vllm": "remove --enforce-eager",
-        "sglang": "remove --disable-cuda-graph",
-        "pytorch": "torch.compile(mode='reduce-overhead')",
-    },
+    GRAPHS,
     None,
     "host time per step falls; a kernel trace shows the gaps closing",
     ("host_per_step", *evidence_of("launch")),
+    cost="memory for the graphs, and a longer start",
 )
 # Most kernels come from CUDA graphs already.
 _LARGER_GRAPHS = Remedy(
@@ -30,6 +28,7 @@ _LARGER_GRAPHS = Remedy(
     None,
     "fewer graph launches a step; a kernel trace shows the gaps closing",
     ("kernels_in_graphs", *evidence_of("launch")),
+    cost="memory for the graphs, a longer start, and models that cannot be captured whole",
 )
 _LATER = {
     "nsys": "--delay SECONDS, or --capture-range=cudaProfilerApi",
@@ -43,6 +42,7 @@ _BY_CAUSE: Mapping[str, tuple[Remedy, ...]] = {
             None,
             "idle_in_launch falls to microseconds a kernel: then it was the start-up",
             evidence_of("first"),
+            cost="another trace",
         ),
     ),
     "operators": (
@@ -53,6 +53,7 @@ _BY_CAUSE: Mapping[str, tuple[Remedy, ...]] = {
             None,
             "idle_in_operator falls in a new trace",
             evidence_of("operators"),
+            cost="a change of the model's or the engine's code",
         ),
     ),
     "copy": (
@@ -62,6 +63,7 @@ _BY_CAUSE: Mapping[str, tuple[Remedy, ...]] = {
             None,
             "idle_in_copy and pageable_share fall in a new trace",
             (*evidence_of("copy"), "pageable_share", "host_to_device_bytes"),
+            cost="pinned memory, which the system cannot page out",
         ),
     ),
     "alloc": (
@@ -71,6 +73,7 @@ _BY_CAUSE: Mapping[str, tuple[Remedy, ...]] = {
             None,
             "idle_in_alloc is gone: then it was the start-up, and the rest limits the steps",
             evidence_of("alloc"),
+            cost="another trace",
         ),
         Remedy(
             "where it stays, allocate once and keep it: no empty_cache() and no growing buffers",
@@ -78,6 +81,7 @@ _BY_CAUSE: Mapping[str, tuple[Remedy, ...]] = {
             None,
             "no cudaMalloc or cudaFree within a step of a new trace",
             evidence_of("alloc"),
+            cost="memory that stays taken",
         ),
     ),
     "capture": (
@@ -87,6 +91,7 @@ _BY_CAUSE: Mapping[str, tuple[Remedy, ...]] = {
             None,
             "idle_in_capture is gone in a new trace",
             evidence_of("capture"),
+            cost="another trace",
         ),
     ),
     "sync": (
@@ -100,6 +105,7 @@ _BY_CAUSE: Mapping[str, tuple[Remedy, ...]] = {
             None,
             "idle_in_sync falls in a new trace",
             evidence_of("sync"),
+            cost="results are seen a step later; a change of code, or of options",
         ),
     ),
     "wait": (
@@ -113,6 +119,7 @@ _BY_CAUSE: Mapping[str, tuple[Remedy, ...]] = {
             None,
             "idle_in_wait falls in a new trace",
             evidence_of("wait"),
+            cost="another trace, which slows the host while it runs",
         ),
     ),
     "unseen": (
@@ -126,6 +133,7 @@ _BY_CAUSE: Mapping[str, tuple[Remedy, ...]] = {
             None,
             "idle_in_unseen falls, and its time stands under a cause that can be mended",
             evidence_of("unseen"),
+            cost="another trace, which slows the host while it runs",
         ),
     ),
 }

@@ -16,6 +16,7 @@ _FUSE = Remedy(
     None,
     "fewer kernels, and their share of the kernel time falls in a new trace",
     ("kernel_rate", "kernel_length_mean", "dram_throughput"),
+    cost="time to compile at the start",
 )
 _FEWER_BYTES = Remedy(
     "read fewer bytes: the matrices of matrix-vector products in fewer bits",
@@ -23,6 +24,7 @@ _FEWER_BYTES = Remedy(
     None,
     "GEMV kernels get shorter in a new trace; check the results' quality",
     ("dram_throughput", "kernel_length_mean"),
+    cost="a quality to be checked, and arithmetic to unpack",
 )
 _MORE_ROWS = Remedy(
     "read them for more rows: a larger batch makes matrix products of matrix-vector products",
@@ -30,6 +32,7 @@ _MORE_ROWS = Remedy(
     None,
     "GEMM kernels stand in place of GEMV in a new trace",
     ("dram_throughput",),
+    cost="each request waits for the others of its batch",
 )
 _NARROWER: Mapping[str | None, tuple[str, Mapping[str, str]]] = {
     "32 bits": (
@@ -69,7 +72,16 @@ def _narrower(mix: KernelMix) -> list[Remedy]:
         return []
     action, flags = _NARROWER[mix.width]
     check = "GEMM kernels get shorter in a new trace; check the results' quality"
-    return [Remedy(action, flags, None, check, ("tensor_active", "kernel_length_mean"))]
+    return [
+        Remedy(
+            action,
+            flags,
+            None,
+            check,
+            ("tensor_active", "kernel_length_mean"),
+            cost="precision: a quality to be checked",
+        )
+    ]
 
 
 def kernels_wont_help(bottleneck: str, mix: KernelMix) -> tuple[WontHelp, ...]:
@@ -77,6 +89,7 @@ def kernels_wont_help(bottleneck: str, mix: KernelMix) -> tuple[WontHelp, ...]:
     if bottleneck == "bandwidth":
         return (
             WontHelp("a GPU with more FLOP/s at the same bandwidth", "arithmetic waits for memory"),
+            WontHelp("raising the power limit", "the memory clock does not depend on it"),
         )
     small = mix.share("elementwise", "norm")
     found = [

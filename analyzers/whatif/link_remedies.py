@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from stallscope.analyzers.result import Remedy, WontHelp
 from stallscope.analyzers.trace_copies import prevailing_way
+from stallscope.analyzers.whatif.engine_flags import FEWER_DEVICES, ON_DEVICE
 from stallscope.analyzers.words import percent
 from stallscope.profiler.evidence import Measure
 
@@ -14,15 +15,11 @@ _LITTLE_TO_HIDE_BEHIND = 0.1  # of the time in kernels
 
 _KEEP = Remedy(
     "keep on the device what is copied to it in every step, such as offloaded weights",
-    {
-        "vllm": "remove --cpu-offload-gb",
-        "sglang": "remove --cpu-offload-gb",
-        "llama.cpp": "-ngl 999",
-        "pytorch": "a device_map without cpu or disk",
-    },
+    ON_DEVICE,
     None,
     "host_to_device_bytes fall to the steps' inputs in a new trace",
     ("copies_to_device", "host_to_device_bytes", "host_to_device_rate"),
+    cost="device memory, which then lacks for KV",
 )
 _FIT = Remedy(
     "where it does not fit, make it: fewer bits for each weight, or more GPUs to share them",
@@ -34,6 +31,7 @@ _FIT = Remedy(
     None,
     "all weights stay on the devices; compare tokens/s",
     ("copies_to_device", "host_to_device_bytes"),
+    cost="a quality to be checked, or more GPUs",
 )
 _PIN = Remedy(
     "copy from pinned memory: pageable memory is copied twice, and waits for the host",
@@ -41,6 +39,7 @@ _PIN = Remedy(
     None,
     "pageable_share falls and host_to_device_rate rises in a new trace",
     ("pageable_share", "host_to_device_rate"),
+    cost="pinned memory, which the system cannot page out",
 )
 _OVERLAP = Remedy(
     "copy on a second stream, while kernels of another step run",
@@ -48,6 +47,7 @@ _OVERLAP = Remedy(
     None,
     "copies_exposed falls in a new trace",
     ("copies_exposed", "gpu_busy"),
+    cost="a second buffer on the device, and a change of code",
 )
 _LESS_BACK = Remedy(
     "copy less back to the host: token ids instead of logits, and no KV cache that stays in use",
@@ -55,16 +55,15 @@ _LESS_BACK = Remedy(
     None,
     "copies_to_host falls in a new trace",
     ("copies_to_host", "copies_exposed"),
+    cost="features that need what is copied: logprobs, a KV cache in host memory",
 )
 _LESS_BETWEEN = Remedy(
     "split the model over fewer devices, or only over those with the fastest links",
-    {
-        "vllm": "a smaller --tensor-parallel-size, with --pipeline-parallel-size or replicas",
-        "sglang": "a smaller --tp-size, with --pp-size or --dp-size",
-    },
+    FEWER_DEVICES,
     None,
     "the exposed share of communication falls in a new trace; compare tokens/s",
     ("communication_exposed", "copies_between_devices"),
+    cost="less memory and arithmetic for a step: TPOT of one request may grow",
 )
 _HIDE_BETWEEN = Remedy(
     "look at the links themselves, and let devices compute while they exchange",
@@ -75,6 +74,7 @@ _HIDE_BETWEEN = Remedy(
     None,
     "the exposed share of communication falls in a new trace",
     ("communication_exposed", "copies_between_devices"),
+    cost="another slot, bridge or driver",
 )
 _OF_WAY = {
     "copies_to_device": "copies from the host take",

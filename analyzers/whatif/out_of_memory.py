@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from stallscope.analyzers.result import Remedy, WontHelp
+from stallscope.analyzers.whatif.engine_flags import DEVICES, IN_8, TOKEN_BUDGET
 
 _CHECK = "run again: no allocation is refused; stallscope plan shows beforehand what fits"
 _EVIDENCE = ("memory_used", "allocation_failures")
 _SMALLER_WEIGHTS = Remedy(
     "load the weights in a smaller dtype",
-    {
-        "stallscope": "--dtype bf16",
-        "vllm": "--quantization fp8",
-        "sglang": "--quantization fp8",
-        "llama.cpp": "a Q4_K_M file",
-    },
+    IN_8,
     None,
     _CHECK,
     _EVIDENCE,
+    cost="a quality to be checked",
 )
 _MORE_DEVICES = Remedy(
     "spread the model over more devices",
-    {"vllm": "--tensor-parallel-size", "sglang": "--tp-size"},
+    DEVICES,
     None,
     _CHECK,
     _EVIDENCE,
+    cost="more GPUs, and communication in every layer",
 )
 _SMALLER_POOL = Remedy(
     "ask for a smaller KV cache",
@@ -35,17 +33,15 @@ _SMALLER_POOL = Remedy(
     None,
     _CHECK,
     _EVIDENCE,
+    cost="fewer requests at once, or shorter ones",
 )
 _SMALLER_STEPS = Remedy(
     "put fewer tokens into a step: activations grow with them",
-    {
-        "stallscope": "--max-num-batched-tokens",
-        "vllm": "--max-num-batched-tokens",
-        "sglang": "--chunked-prefill-size",
-    },
+    TOKEN_BUDGET,
     None,
     _CHECK,
     _EVIDENCE,
+    cost="prompts take more steps: TTFT grows a little",
 )
 _FEWER_ROWS = Remedy(
     "run fewer sequences at once, or draft fewer tokens for each: every one of them is a row of "
@@ -59,6 +55,7 @@ _FEWER_ROWS = Remedy(
     None,
     _CHECK,
     _EVIDENCE,
+    cost="fewer requests at once, or less gained by speculation",
 )
 _LARGER_SHARE = Remedy(
     "let the engine use more of the device: nothing was left for the KV cache",
@@ -69,6 +66,7 @@ _LARGER_SHARE = Remedy(
     None,
     _CHECK,
     _EVIDENCE,
+    cost="less left for activations, and for other processes on the GPU",
 )
 _BY_STAGE = {
     "start": (_SMALLER_POOL,),

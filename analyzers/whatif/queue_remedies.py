@@ -6,6 +6,13 @@ from collections.abc import Mapping
 
 from stallscope.analyzers.result import Remedy, WontHelp
 from stallscope.analyzers.thresholds import Thresholds
+from stallscope.analyzers.whatif.engine_flags import (
+    CONTINUOUS,
+    FRONTENDS,
+    RESERVE_LESS,
+    TOKEN_BUDGET,
+    at,
+)
 from stallscope.analyzers.whatif.replay import Replay, lift, try_config
 
 _STALLED = Remedy(
@@ -14,6 +21,7 @@ _STALLED = Remedy(
     None,
     "generated tokens count up again while requests wait",
     ("limit_stalled", "waiting_mean"),
+    cost="a look while it stands still",
 )
 _IMBALANCE = Remedy(
     "send each request to the engine with the fewest in flight",
@@ -24,6 +32,7 @@ _IMBALANCE = Remedy(
     None,
     "requests in flight at the fullest engine come down to the engines' mean",
     ("limit_imbalance", "queue_wait_share"),
+    cost="a balancer of your own, and prefixes that another engine has cached",
 )
 _DEFERRED = Remedy(
     "find what the requests lack: a slot for their adapter, KV from another server, or a grammar",
@@ -31,30 +40,39 @@ _DEFERRED = Remedy(
     None,
     "the engine's count of deferred requests falls to 0",
     ("limit_deferred", "waiting_mean"),
+    cost="memory for more adapters, or a grammar compiled beforehand",
 )
 _FRONT = Remedy(
     "prepare requests (HTTP, templates, tokenising) in more processes",
-    {"vllm": "--api-server-count", "sglang": "--tokenizer-worker-num"},
+    FRONTENDS,
     None,
     "the queue in front of the scheduler empties; if not, the clients' own pool is the limit",
     ("limit_front", "waiting_mean"),
+    cost="CPU cores and host memory",
+)
+
+
+RESERVE = Remedy(
+    "reserve less for output that never comes: a max_tokens near what is needed, or an admission "
+    "that counts on less",
+    RESERVE_LESS,
+    None,
+    "kv_used_peak comes nearer to 1 while requests wait; compare tokens/s, and look at preemptions",
+    ("kv_used_peak", "limit_kv"),
+    cost="preemption where outputs do run to their limit, which may cost more than the queue",
 )
 
 
 def _larger_budget(replay: Replay | None, t: Thresholds) -> Remedy:
     lifted = try_config(replay, lift(replay, "tokens"), t) if replay else None
-    value = f" {lift(replay, 'tokens').max_num_batched_tokens}" if replay else ""
+    value = lift(replay, "tokens").max_num_batched_tokens if replay else None
     return Remedy(
-        f"give a step a larger token budget{':' + value if value else ''}",
-        {
-            "stallscope": f"--max-num-batched-tokens{value}",
-            "vllm": f"--max-num-batched-tokens{value}",
-            "sglang": f"--chunked-prefill-size{value}",
-            "tensorrt-llm": f"max_num_tokens{value}",
-        },
+        "give a step a larger token budget" + (f": {value}" if value else ""),
+        at(TOKEN_BUDGET, value),
         lifted.gain if lifted else None,
         "the share of waiting under the token budget falls; compare TPOT too: steps get longer",
         ("limit_tokens", "queue_wait_share"),
+        cost="longer steps: TPOT grows while prompts are in them, and activations take more memory",
     )
 
 
@@ -62,16 +80,11 @@ def _continuous(replay: Replay | None, t: Thresholds) -> Remedy:
     lifted = try_config(replay, lift(replay, "batch"), t) if replay else None
     return Remedy(
         "batch continuously: let requests join and leave the batch at every step",
-        {
-            "stallscope": "--engine builtin",
-            "vllm": "always does",
-            "sglang": "always does",
-            "tensorrt-llm": "batching_type: INFLIGHT",
-            "llama.cpp": "--cont-batching (on by default)",
-        },
+        CONTINUOUS,
         lifted.gain if lifted else None,
         "run again: no time is spent waiting behind a batch, and padding falls to 0",
         ("limit_batch", "padding_share"),
+        cost="another engine, or another way to call it",
     )
 
 
@@ -81,6 +94,7 @@ _LIKE_LENGTHS = Remedy(
     None,
     "padding_share falls; a batch ends soon after its first request does",
     ("padding_share",),
+    cost="requests wait for others of their length",
 )
 
 

@@ -10,12 +10,12 @@ from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.result import Remedy, WontHelp
 from stallscope.analyzers.step.budget import StepCost
 from stallscope.analyzers.thresholds import Thresholds
+from stallscope.analyzers.whatif.engine_flags import HALF_KV, POOL, SEQUENCES, at
 from stallscope.analyzers.whatif.host_remedies import host_remedies, wont_help_the_host
 from stallscope.analyzers.whatif.link_remedies import link_remedies, links_wont_help
 from stallscope.analyzers.whatif.queue_remedies import WONT_HELP_A_QUEUE, queue_remedies
 from stallscope.analyzers.whatif.replay import Replay, WhatIf, lift, try_config
 from stallscope.analyzers.whatif.step_remedies import (
-    HALF_KV_FLAGS,
     bandwidth_remedies,
     compute_remedies,
 )
@@ -28,27 +28,20 @@ def _capacity(replay: Replay | None, kv_dtype: str | None, t: Thresholds) -> lis
     return [
         Remedy(
             "give the KV cache more room, enough for all running requests at full length",
-            {
-                "stallscope": "--kv-budget",
-                "vllm": "--gpu-memory-utilization",
-                "sglang": "--mem-fraction-static",
-                "tensorrt-llm": "kv_cache_config.free_gpu_memory_fraction",
-            },
+            POOL,
             lifted.gain if lifted else None,
             "run again: preemptions and the share of waiting held back by KV room fall to 0",
             ("kv_used_peak", "limit_kv", "preemptions"),
+            cost="memory: less is left for activations, or another GPU",
         ),
         *([] if kv_dtype in _SMALLEST else [_half_bytes(replay, t)]),
         Remedy(
             "admit fewer requests at once, so that those admitted are never preempted",
-            {
-                "stallscope": "--max-num-seqs",
-                "vllm": "--max-num-seqs",
-                "sglang": "--max-running-requests",
-            },
+            SEQUENCES,
             None,
             "preemptions fall to 0; compare tokens/s, not TTFT",
             ("preemptions", "recomputed_tokens"),
+            cost="more wait in the queue, so TTFT grows",
         ),
     ]
 
@@ -60,10 +53,11 @@ def _half_bytes(replay: Replay | None, t: Thresholds) -> Remedy:
     halved = _half_kv(replay, t)
     return Remedy(
         "store the KV cache in half the bytes",
-        HALF_KV_FLAGS,
+        HALF_KV,
         halved.gain if halved else None,
         "KV bytes per token halve; check the answers' quality on your own prompts",
         ("kv_used_peak", "kv_bytes_per_token"),
+        cost="a quality to be checked",
     )
 
 
@@ -79,20 +73,15 @@ def _scheduling(
     replay: Replay | None, t: Thresholds, sampled: WhatIf | None = None
 ) -> list[Remedy]:
     lifted = try_config(replay, lift(replay, "seqs"), t) if replay else sampled
-    value = f" {lift(replay, 'seqs').max_num_seqs}" if replay else ""
+    value = lift(replay, "seqs").max_num_seqs if replay else None
     return [
         Remedy(
-            f"raise the sequence cap{' to' + value if value else ''}",
-            {
-                "stallscope": f"--max-num-seqs{value}",
-                "vllm": f"--max-num-seqs{value}",
-                "sglang": f"--max-running-requests{value}",
-                "tensorrt-llm": f"max_batch_size{value}",
-                "llama.cpp": f"--parallel{value}",
-            },
+            f"raise the sequence cap to {value}" if value else "raise the sequence cap",
+            at(SEQUENCES, value),
             lifted.gain if lifted else None,
             "run again: queue wait share falls below its threshold and tokens/s rises as predicted",
             ("limit_seqs", "queue_wait_share", "kv_used_peak"),
+            cost="a larger batch: TPOT of each request grows, and KV fills sooner",
         )
     ]
 
@@ -114,6 +103,14 @@ _WONT_HELP: Mapping[str, tuple[WontHelp, ...]] = {
     "compute": (
         WontHelp("weight-only quantisation", "the arithmetic stays at 16 bit"),
         WontHelp("raising the sequence cap", "arithmetic already fills the steps"),
+    ),
+    "client": (
+        WontHelp("tuning the engine", "it waits for its client"),
+        WontHelp("more or faster GPUs", "they would wait for the client too"),
+    ),
+    "device": (
+        WontHelp("tuning the engine", "at nominal clocks its steps are explained"),
+        WontHelp("quantisation", "it hides slow clocks and leaves the device as slow"),
     ),
     "none": (
         WontHelp("tuning the engine", "it idles most of the time"),

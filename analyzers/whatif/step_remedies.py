@@ -9,25 +9,14 @@ from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.result import Remedy
 from stallscope.analyzers.step.budget import StepCost, phase_budgets
 from stallscope.analyzers.step.limit import compute_phase
+from stallscope.analyzers.whatif.engine_flags import DEVICES, HALF_KV, IN_4, IN_8, IN_16, PREFIXES
 from stallscope.analyzers.whatif.fewer_bytes import fewer_kv_bytes, fewer_weight_bytes
 
-HALF_KV_FLAGS: Mapping[str, str] = {
-    "vllm": "--kv-cache-dtype fp8",
-    "sglang": "--kv-cache-dtype fp8_e5m2",
-    "tensorrt-llm": "kv_cache_config.dtype: fp8",
-    "llama.cpp": "--cache-type-k q8_0 --cache-type-v q8_0",
-}
 # KV dtype → one of half the width, in words, and the engines' flags for it.
 _HALF_KV: Mapping[str, tuple[str, str, Mapping[str, str]]] = {
     "fp32": ("bf16", "16 bits", {"stallscope": "--kv-dtype bf16"}),
-    "bf16": ("fp8", "8 bits", HALF_KV_FLAGS),
-    "fp16": ("fp8", "8 bits", HALF_KV_FLAGS),
-}
-_IN_16 = {"stallscope": "--dtype bf16", "vllm": "--dtype bfloat16", "sglang": "--dtype bfloat16"}
-_IN_4 = {
-    "vllm": "--quantization awq_marlin (a 4-bit checkpoint)",
-    "sglang": "--quantization awq_marlin (a 4-bit checkpoint)",
-    "llama.cpp": "a Q4_K_M file",
+    "bf16": ("fp8", "8 bits", HALF_KV),
+    "fp16": ("fp8", "8 bits", HALF_KV),
 }
 _SMALLER_CHECK = "weight bytes per step fall; compare TPOT before and after on the same prompts"
 _KV_CHECK = "KV bytes per token halve; check the answers' quality on your own prompts"
@@ -44,11 +33,29 @@ def _smaller_weights(
     if cost is not None and cost.dtype == "fp32":
         action = "read fewer bytes: weights in 16 bits instead of 32"
         gain = fewer_weight_bytes(costs, cost, "bf16", tokens_per_s)
-        found.append(Remedy(action, _IN_16, gain, _SMALLER_CHECK, _WEIGHTS))
+        found.append(
+            Remedy(
+                action,
+                IN_16,
+                gain,
+                _SMALLER_CHECK,
+                _WEIGHTS,
+                cost="precision: check the answers",
+            )
+        )
     if cost is None or cost.dtype not in _IN_4_BITS:
         action = "read fewer bytes: weights in 4 bits"
         gain = fewer_weight_bytes(costs, cost, "int4", tokens_per_s) if cost else None
-        found.append(Remedy(action, _IN_4, gain, _SMALLER_CHECK, _WEIGHTS))
+        found.append(
+            Remedy(
+                action,
+                IN_4,
+                gain,
+                _SMALLER_CHECK,
+                _WEIGHTS,
+                cost="a quality to be checked, and slower kernels at large batches",
+            )
+        )
     return found
 
 
@@ -59,7 +66,16 @@ def _smaller_kv(
         return []
     dtype, width, flags = _HALF_KV[cost.kv_dtype]
     gain = fewer_kv_bytes(costs, cost, dtype, tokens_per_s)
-    return [Remedy(f"read fewer bytes: a KV cache in {width}", flags, gain, _KV_CHECK, _KV)]
+    return [
+        Remedy(
+            f"read fewer bytes: a KV cache in {width}",
+            flags,
+            gain,
+            _KV_CHECK,
+            _KV,
+            cost="a quality to be checked",
+        )
+    ]
 
 
 _BATCH = Remedy(
@@ -68,6 +84,7 @@ _BATCH = Remedy(
     None,
     "tokens/s grows almost in proportion until arithmetic or KV room binds",
     ("intensity_decode", "ridge", "mbu_decode"),
+    cost="TPOT of each request grows, and KV room is needed",
 )
 
 
@@ -95,16 +112,12 @@ def bandwidth_remedies(
 
 _PREFIXES = Remedy(
     "do not compute shared prompt prefixes again",
-    {
-        "vllm": "--enable-prefix-caching (on by default in V1)",
-        "sglang": "on by default (RadixAttention)",
-        "tensorrt-llm": "kv_cache_config.enable_block_reuse",
-    },
+    PREFIXES,
     None,
     "prefix hit rate above 0 and TTFT falls on repeated prefixes",
     ("mfu_prefill", "intensity_prefill"),
+    cost="KV room for prefixes that stay",
 )
-_FASTER_DTYPE = {"stallscope": "--dtype bf16", "vllm": "--quantization fp8"}
 
 
 def compute_remedies(costs: Sequence[StepCost], cost: CostModel | None) -> list[Remedy]:
@@ -113,16 +126,18 @@ def compute_remedies(costs: Sequence[StepCost], cost: CostModel | None) -> list[
     latency = "TTFT" if phase == "prefill" else "TPOT"
     dtype = Remedy(
         "compute in a dtype with a higher peak",
-        _FASTER_DTYPE,
+        IN_8,
         None,
         f"{phase} MFU against the new peak; {latency} before and after",
         (f"mfu_{phase}", f"intensity_{phase}", "ridge"),
+        cost="precision: a quality to be checked",
     )
     devices = Remedy(
         "share the arithmetic of a step between more devices",
-        {"vllm": "--tensor-parallel-size", "sglang": "--tp-size"},
+        DEVICES,
         None,
         "TPOT falls; communication appears in the step budget",
         (f"mfu_{phase}", f"intensity_{phase}", "ridge"),
+        cost="more GPUs, and communication in every layer",
     )
     return [_PREFIXES, dtype] if phase == "prefill" else [dtype, devices]

@@ -35,7 +35,7 @@ CONTRACT: dict[str, tuple[str, str]] = {
     "phases.0.budget.0": ("part time_s provenance", "share source"),
     "kv_table.0": ("seq_len bytes", "provenance source"),
     "measures.0": ("name value unit provenance source", ""),
-    "remedies.0": ("action flag gain check", "evidence"),
+    "remedies.0": ("action flag gain check", "evidence cost"),
     "remedies.0.gain": ("metric from to error", "unit"),
     "wont_help.0": ("action because", ""),
     "not_observable.0": ("what reason how", ""),
