@@ -49,6 +49,8 @@ def binding(judgement: Judgement, found: Mapping[str, Measure]) -> tuple[str, ..
         case "capacity":
             return ("kv-full",)
         case "scheduling":
+            if judgement.decision.finding == "starved":
+                return ("prompts-first",)
             at_cap = "cap-roomy" if kv_has_room(found) else "cap"
             return (_SCHEDULED.get(limit or "", at_cap),)
         case "bandwidth":

@@ -157,6 +157,7 @@ EDGES: tuple[Edge, ...] = (
         (Condition("itl_tail", "≥", 3.0),),
         _SARATHI,
     ),
+    Edge("prompts-first", "decode-waits", ("prefills_per_token",), (), _SARATHI),
     Edge("decode-waits", "itl-tail", ("itl_tail",), (), _SARATHI),
     # The host
     Edge("front", "front-queue", ("limit_front", "queue_wait_share"), (), _VERDICT),

@@ -36,6 +36,7 @@ NODES: Mapping[str, str] = {
     "arithmetic-sets": "arithmetic sets the step time",
     "budget-used": "token budget used up; requests queue",
     "prompts-behind": "prompts queue behind prompts",
+    "prompts-first": "prompts always go first, batch after batch",
     "decode-waits": "decode of other requests waits for prompts",
     "itl-tail": "gaps between tokens have a long tail (ITL p99)",
     # The host

@@ -6,13 +6,14 @@ from stallscope.analyzers.explain.demand import Found, answer_of
 from stallscope.analyzers.explain.result import Comparison, ExplainStep, Term
 from stallscope.analyzers.explain.terms import compared, of_budget, seen, worked_out
 from stallscope.analyzers.judge import Judgement
+from stallscope.analyzers.load.starved import BETWEEN
 from stallscope.analyzers.result import PhaseBudget
 from stallscope.analyzers.step.budget import overall
 from stallscope.analyzers.step.clocks import ClockRatio, explained, is_slow
 from stallscope.analyzers.step.limit import CLASS_PARTS, part_share
 from stallscope.analyzers.thresholds import Thresholds
 
-_OF_SAMPLES = ("weights_read_share", "mfu", "mbu", "prefills_per_token")
+_OF_SAMPLES = ("prefills_per_token", "weights_read_share", "mfu", "mbu")
 _COUNTERS = (
     "gpu_busy",
     "idle_in_queued",
@@ -77,6 +78,7 @@ def _by_counters(judgement: Judgement, found: Found, t: Thresholds) -> ExplainSt
         ("tensor_active", "≥", t.tensor_bound, "tensor_bound"),
         ("dram_throughput", "≥", t.dram_bound, "dram_bound"),
         ("tensor_active", "<", t.tensor_low, "tensor_low"),
+        ("prefills_per_token", "≥", BETWEEN, None),
         ("weights_read_share", "≥", t.dram_bound, "dram_bound"),
         ("mfu", "≥", t.tensor_bound, "tensor_bound"),
         ("mbu", "≥", t.dram_bound, "dram_bound"),

@@ -76,7 +76,8 @@ def decide_starved(capture: Capture, span: Span) -> Decision | None:
         "first, and as long as they come decode waits"
     )
     share, quality = 1.0 - 1.0 / found.between, QUALITY["derived"]
-    return Decision("scheduling", share, 0.0, None, 0.0, quality, reason, cap=_MOST_SURE)
+    sure, name = _MOST_SURE, "starved"
+    return Decision("scheduling", share, 0.0, None, 0.0, quality, reason, cap=sure, finding=name)
 
 
 def starved_measure(capture: Capture, span: Span) -> tuple[Measure, ...]:
@@ -104,6 +105,7 @@ def decode_first(capture: Capture, span: Span) -> tuple[Remedy, ...]:
             None,
             "ITL falls to the time of a batch; TTFT rises somewhat",
             ("prefills_per_token",),
+            cost="prompts take longer: TTFT grows",
         ),
         Remedy(
             "prefill on other devices, or admit fewer arrivals",
@@ -111,6 +113,7 @@ def decode_first(capture: Capture, span: Span) -> tuple[Remedy, ...]:
             None,
             "batches of prompts no longer stand between tokens",
             ("prefills_per_token",),
+            cost="more devices and KV moved between them, or requests turned away",
         ),
     )
 

@@ -40,4 +40,8 @@ def faults(report: Mapping[str, Any]) -> list[str]:
     has_decided = any(answer.startswith("decides") for answer in answers)
     if not has_decided and report["verdict"]["class"] != "undetermined":
         wrong.append("no step decides")
+    # No class comes from what did not settle one.
+    is_open = report["verdict"]["class"] == "undetermined"
+    if report["verdict"]["finding"] == "step-unsettled" and not is_open:
+        wrong.append("the finding is that nothing was settled")
     return wrong

@@ -68,6 +68,11 @@ def test_every_remedy_takes_its_gain_from_a_model() -> None:
     assert [(path, c.lineno) for path, c in found if not is_from_a_model(gain_of(c))] == []
 
 
+def test_every_remedy_in_the_code_states_a_cost() -> None:
+    found = [(path, call) for path, tree in sources() for call in calls(tree, "Remedy")]
+    assert [(p, c.lineno) for p, c in found if "cost" not in {k.arg for k in c.keywords}] == []
+
+
 def test_a_name_that_is_a_gain_was_given_by_a_model() -> None:
     made = ("fewer_weight_bytes", "fewer_kv_bytes")
     for path, tree in sources():
