@@ -37,26 +37,41 @@ _MOST: Mapping[str, float] = {
     "bitmask": float(0xFFFF),
 }
 _LEAST: Mapping[str, float] = {"°C": -60.0}
+_UNITS = frozenset(unit for scales in SCALES.values() for unit in scales) - {"1"}
+MOST_LONG = 64  # letters of a number with its unit, or of a word for none
 _DCGM_BLANKS = (2.0**31 - 16, 2.0**47, 2.0**63 - 16)
 _BLANK_KINDS = 16  # "not supported", "no permission", … stand just above each blank
 
 
-@lru_cache(maxsize=1 << 16)  # a long file says the same few values again and again
 def in_unit(text: str, unit: str, stated: str) -> float | None:
     """Return a cell's number in one of our units; None for a word, or what cannot be.
 
     `stated` is the unit of a cell that names none itself. A fraction a little above 1 is 1.
     """
+    return _in_unit(text, unit, stated) if len(text) <= MOST_LONG else None
+
+
+@lru_cache(maxsize=1 << 16)  # a long file says the same few values again and again
+def _in_unit(text: str, unit: str, stated: str) -> float | None:
     if unit == "bitmask" and _HEX.fullmatch(text.strip()):
         return _within(float(int(text.strip(), 16)), unit)
-    found = _NUMBER.fullmatch(text.strip())
-    if found is None:
-        return None
-    scale = SCALES[unit].get(found[2] or stated)
-    value = float(found[1].replace(",", "."))
+    number, blank, own = text.partition(" ")
+    if not _is_plain(number) or (blank and own not in _UNITS):
+        found = _NUMBER.fullmatch(text.strip())
+        if found is None:
+            return None
+        number, own = found[1].replace(",", "."), found[2]
+    scale = SCALES[unit].get(own or stated)
+    value = float(number)
     if scale is None or not math.isfinite(value) or _is_blank(value):
         return None
     return _within(value / 100 if scale == PERCENT else value * scale, unit)
+
+
+def _is_plain(number: str) -> bool:
+    """Tell what is digits with a point among them at the most, which needs no pattern."""
+    is_plain = number.isascii() and number.replace(".", "", 1).isdecimal()
+    return is_plain and number[0] != "." and number[-1] != "."
 
 
 def _is_blank(value: float) -> bool:

@@ -7,31 +7,33 @@ row of a GPU a field counts the whole chip, in that of an instance its own slice
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from stallscope.profiler.line_stream import with_last
 from stallscope.profiler.telemetry.dcgm_fields import FIELDS, with_busiest_pipe
+from stallscope.profiler.telemetry.kept_rows import KeptRows
 from stallscope.profiler.telemetry.query_csv import said
-from stallscope.profiler.telemetry.rows import Identity, Row, Telemetry, counted, left_out
+from stallscope.profiler.telemetry.rows import Row, Telemetry, counted, identity, left_out
 
 HEADER = re.compile(r"#? *Entity +\w+.*")
 _ROW = re.compile(r"(GPU|GPU-I|GPU-CI) +(\d+) +(\S.*)")
 
 
-def read_dcgm_monitor(lines: Sequence[str]) -> Telemetry:
+def read_dcgm_monitor(lines: Iterable[str]) -> Telemetry:
     """Read the rows of GPUs and GPU instances; those of other entities hold none of our fields."""
-    rows: list[Row] = []
+    rows = KeptRows()
     columns: list[tuple[str, int]] = []
     wrong, gpu, is_cut = 0, None, False
-    for number, line in enumerate(lines):
+    for line, is_end in with_last(lines):
         text = line.expandtabs(8).rstrip()
         if HEADER.fullmatch(text.strip()):
             columns = [(m[0], m.start()) for m in re.finditer(r"\w+", text)][1:]
             continue
         found = _ROW.fullmatch(text.strip())
-        if found is None or not columns:
+        if found is None or not columns or not rows.draws():
             continue
         cells = _cells(text, found[3], columns)
-        is_last = number == len(lines) - 1 and not line.endswith(("\n", "\r", " "))
+        is_last = is_end and not line.endswith(("\n", "\r", " "))
         if cells is None or (is_last and rows):  # its last number may lack digits
             is_cut, wrong = is_cut or is_last, wrong + (not is_last)
             continue
@@ -41,9 +43,9 @@ def read_dcgm_monitor(lines: Sequence[str]) -> Telemetry:
         instance = None if found[1] == "GPU" else f"{found[1]} {found[2]}"
         index = gpu if instance is None or gpu is not None else "?"
         rows.append(
-            Row(None, Identity(index, name, instance=instance), with_busiest_pipe(values), missing)
+            Row(None, identity(index, name, instance=instance), with_busiest_pipe(values), missing)
         )
-    return Telemetry("DCGM", tuple(rows), clock="none", notes=left_out(wrong), is_cut=is_cut)
+    return rows.telemetry("DCGM", clock="none", notes=left_out(wrong), is_cut=is_cut)
 
 
 def _cells(line: str, rest: str, columns: Sequence[tuple[str, int]]) -> dict[str, str] | None:

@@ -8,11 +8,13 @@ comes again.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
+from stallscope.profiler.line_stream import UntilCut
 from stallscope.profiler.telemetry.dcgm_fields import FIELDS, with_busiest_pipe
+from stallscope.profiler.telemetry.kept_rows import KeptRows
 from stallscope.profiler.telemetry.query_csv import said
-from stallscope.profiler.telemetry.rows import Identity, Row, Telemetry, counted
+from stallscope.profiler.telemetry.rows import Identity, Row, Telemetry, counted, identity
 
 LINE = re.compile(r"(DCGM_FI_\w+)\{([^}]*)\} +(\S+)(?: +([0-9]{10,13}))?")
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
@@ -21,17 +23,17 @@ _MOST_LONG = 4096
 _MS = 1_000_000
 
 
-def read_dcgm_page(lines: Sequence[str]) -> Telemetry:
+def read_dcgm_page(lines: Iterable[str]) -> Telemetry:
     """Read each page: one row for each entity on it."""
-    rows: list[Row] = []
+    rows, is_timed = KeptRows(), False
     drivers: set[str] = set()
     page: dict[Identity, dict[str, str]] = {}
     t_ns: int | None = None
-    is_cut = _is_cut(lines)
-    for line in lines[:-1] if is_cut else lines:
+    whole = UntilCut(lines, _breaks_off)
+    for line in whole:
         line = line.strip()
         if found := _SCRAPE.match(line):
-            rows += _rows(page, t_ns)
+            rows.draw_from(_rows(page, t_ns))
             page, t_ns = {}, int(found[1]) * _MS
         found = LINE.fullmatch(line) if len(line) < _MOST_LONG else None
         if found is None:
@@ -39,16 +41,17 @@ def read_dcgm_page(lines: Sequence[str]) -> Telemetry:
         labels = dict(_LABEL.findall(found[2]))
         device = _device(labels)
         if found[1] in page.get(device, ()):
-            rows += _rows(page, t_ns)
+            rows.draw_from(_rows(page, t_ns))
             page, t_ns = {}, None
         if found[4]:
             t_ns = int(found[4]) * _MS
+        is_timed = is_timed or t_ns is not None
         page.setdefault(device, {})[found[1]] = found[3]
         drivers.add(labels.get("DCGM_FI_DRIVER_VERSION", ""))
-    rows += _rows(page, t_ns)
+    rows.draw_from(_rows(page, t_ns))
     driver = next(iter(drivers - {""}), None) if len(drivers) == 1 else None
-    clock = "unix time" if any(r.t_ns is not None for r in rows) else "none"
-    return Telemetry("DCGM", tuple(rows), clock=clock, driver=driver, is_cut=is_cut)
+    clock = "unix time" if is_timed else "none"
+    return rows.telemetry("DCGM", clock=clock, driver=driver, is_cut=whole.is_cut)
 
 
 def _device(labels: Mapping[str, str]) -> Identity:
@@ -56,7 +59,7 @@ def _device(labels: Mapping[str, str]) -> Identity:
     profile = said(labels.get("GPU_I_PROFILE"))
     if instance is not None and profile is not None:
         instance = f"{instance} {profile}"
-    return Identity(
+    return identity(
         index=said(labels.get("gpu")),
         name=said(labels.get("modelName")),
         uuid=said(labels.get("UUID", labels.get("uuid"))),
@@ -74,6 +77,6 @@ def _rows(page: Mapping[Identity, Mapping[str, str]], t_ns: int | None) -> list[
     return rows
 
 
-def _is_cut(lines: Sequence[str]) -> bool:
-    """Tell whether the last line breaks off: its number may lack digits."""
-    return bool(lines) and lines[-1].startswith("DCGM_FI_") and not lines[-1].endswith(("\n", "\r"))
+def _breaks_off(line: str) -> bool:
+    """Tell whether a last line breaks off: its number may lack digits."""
+    return line.startswith("DCGM_FI_") and not line.endswith(("\n", "\r"))

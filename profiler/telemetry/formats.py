@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
+from itertools import chain, islice
 
 from stallscope.errors import InputError
 from stallscope.profiler.telemetry import (
@@ -20,7 +21,8 @@ from stallscope.profiler.telemetry import (
 )
 from stallscope.profiler.telemetry.rows import Telemetry
 
-_WITHIN = 60  # lines in which the form shows: what a shell printed may stand before
+_TELLING = 20_000  # rows that tell which column is which
+WITHIN = 60  # lines in which the form shows: what a shell printed may stand before
 _MOST_LONG = 20_000  # letters of a line: all that can be queried are half of it
 
 
@@ -54,7 +56,7 @@ _MARKS: tuple[tuple[Form, Callable[[str], object]], ...] = (
 
 def form_of(lines: Sequence[str]) -> Form | None:
     """Tell the form from the first lines; None where no tool of these printed them."""
-    head = [line.strip() for line in lines[:_WITHIN]]
+    head = [line.strip() for line in lines[:WITHIN]]
     for line in head:
         for form, is_mark in _MARKS:
             if (len(line) < _MOST_LONG or form is Form.QUERY_XML) and is_mark(line):
@@ -68,16 +70,15 @@ def is_first_line(line: str) -> bool:
     return len(line) < _MOST_LONG and any(is_mark(line) for _, is_mark in _MARKS)
 
 
-def read_form(form: Form, lines: Sequence[str]) -> Telemetry:
+def read_form(form: Form, lines: Iterable[str]) -> Telemetry:
     """Read text of a form; raise InputError where it cannot be used."""
-    if form is Form.QUERY_XML:
-        return query_xml.read_query_xml("".join(lines))
     if form is Form.UNHEADED:
         return _unheaded(lines)
     return _READERS[form](lines)
 
 
-_READERS: dict[Form, Callable[[Sequence[str]], Telemetry]] = {
+_READERS: dict[Form, Callable[[Iterable[str]], Telemetry]] = {
+    Form.QUERY_XML: query_xml.read_query_xml,
     Form.QUERY_CSV: query_csv.read_query_csv,
     Form.QUERY_TEXT: query_text.read_query_text,
     Form.TABLE: smi_table.read_table,
@@ -89,15 +90,17 @@ _READERS: dict[Form, Callable[[Sequence[str]], Telemetry]] = {
 }
 
 
-def _unheaded(lines: Sequence[str]) -> Telemetry:
+def _unheaded(lines: Iterable[str]) -> Telemetry:
     import dataclasses
 
-    header = unheaded.header_of(lines)
+    lines = iter(lines)
+    first = list(islice(lines, _TELLING))
+    header = unheaded.header_of(first)
     if header is None:
         raise InputError(
             "rows of nvidia-smi without their header: put the queries, as in "
             '"timestamp, utilization.gpu [%], power.draw [W]", in a line above them'
         )
-    found = query_csv.read_query_csv([header + "\n", *lines])
+    found = query_csv.read_query_csv(chain([header + "\n"], first, lines))
     note = f'The rows have no header; by their units they were taken for "{header}".'
     return dataclasses.replace(found, notes=(note, *found.notes))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import calendar
 import re
+from functools import lru_cache
 
 from stallscope.profiler.calendar_days import days_since_1970
 
@@ -17,12 +18,25 @@ _YEAR_FIRST = re.compile(
 _DAY_FIRST = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4}) +(\d{1,2}):(\d{2}):(\d{2})(?:[.,](\d+))?")
 _CTIME = re.compile(r"(?:\w{2,3}\.? )?(\w{3}) +(\d{1,2}) +(\d{1,2}):(\d{2}):(\d{2}) (\d{4})")
 _DIGITS = re.compile(r"(\d{8}) (\d{2}):(\d{2}):(\d{2})")  # dmon -o DT
+_SECONDS = len("2024/01/16 14:44:16")  # behind it a form with fractions has them
+_MOST_LONG = 64
 _UNIX = re.compile(r"1\d{9}(?:\.\d{1,9})?")
 _MONTHS = {name.lower(): i for i, name in enumerate(calendar.month_abbr) if name}
 
 
 def wall_ns(text: str) -> int | None:
     """Return a printed time as nanoseconds; None where it is none."""
+    if len(text) > _MOST_LONG:
+        return None
+    whole, dot, part = text.partition(".")
+    if dot and len(whole) == _SECONDS and len(part) <= 9 and part.isdecimal():
+        seconds_ns = _known_ns(whole)
+        return None if seconds_ns is None else seconds_ns + _part_ns(part)
+    return _known_ns(text)
+
+
+@lru_cache(maxsize=1024)  # several GPUs in the same second
+def _known_ns(text: str) -> int | None:
     text = text.strip()
     if found := _YEAR_FIRST.fullmatch(text):
         return _ns(*(int(part) for part in found.groups()[:6]), fraction=found[7])

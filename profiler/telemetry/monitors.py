@@ -7,11 +7,20 @@ stand between the cells.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
+from stallscope.profiler.line_stream import with_last
+from stallscope.profiler.telemetry.kept_rows import KeptRows
 from stallscope.profiler.telemetry.moments import wall_ns
 from stallscope.profiler.telemetry.query_csv import said
-from stallscope.profiler.telemetry.rows import Counter, Identity, Row, Telemetry, counted, left_out
+from stallscope.profiler.telemetry.rows import (
+    Counter,
+    Row,
+    Telemetry,
+    counted,
+    identity,
+    left_out,
+)
 
 HEADER = re.compile(r"# ?(?:Date,? +)?(?:Time,? +)?gpu\b.*", re.IGNORECASE)
 _DEVICE = (
@@ -32,23 +41,23 @@ _PROCESS = (
 _DAY_NS = 86_400_000_000_000
 
 
-def read_monitor(lines: Sequence[str]) -> Telemetry:
+def read_monitor(lines: Iterable[str]) -> Telemetry:
     """Read dmon's or pmon's rows under each header."""
-    rows: list[Row] = []
+    rows = KeptRows()
     columns: list[str] = []
-    wrong, days, is_cut, has_process = 0, 0, False, False
+    wrong, days, is_cut, has_process, has_values = 0, 0, False, False, False
     last: int | None = None
-    for number, line in enumerate(lines):
+    for line, is_end in with_last(lines):
         if line.lstrip().startswith("#"):
             if HEADER.fullmatch(line.strip()):
                 columns = _cells(line.strip().lstrip("#").lower())
             continue
-        cells = _cells(line)
-        if not columns or not cells:
+        if not columns or not line.strip() or not rows.draws():
             continue
+        cells = _cells(line)
         if len(cells) > len(columns) and columns[-1] in ("command", "name"):
             cells = [*cells[: len(columns) - 1], " ".join(cells[len(columns) - 1 :])]
-        is_last = number == len(lines) - 1 and not line.endswith(("\n", "\r", " "))
+        is_last = is_end and not line.endswith(("\n", "\r", " "))
         if len(cells) != len(columns) or (is_last and rows):  # its last number may lack digits
             is_cut, wrong = is_cut or is_last, wrong + (not is_last)
             continue
@@ -60,10 +69,11 @@ def read_monitor(lines: Sequence[str]) -> Telemetry:
         has_process = has_process or "pid" in named
         if (row := _row(t_ns, named)) is not None:
             rows.append(row)
+            has_values = has_values or bool(row.values)
     notes = list(left_out(wrong))
-    if has_process and not any(row.values for row in rows):
+    if has_process and not has_values:
         notes.append("nvidia-smi pmon saw no process at work on a GPU while it ran.")
-    return Telemetry("nvidia-smi", tuple(rows), notes=tuple(notes), is_cut=is_cut)
+    return rows.telemetry("nvidia-smi", notes=notes, is_cut=is_cut)
 
 
 def _cells(line: str) -> list[str]:
@@ -85,10 +95,10 @@ def _row(t_ns: int | None, named: Mapping[str, str]) -> Row | None:
         return None
     if "pid" not in named:
         ids = [i for key in ("gi", "ci", "mig") if (i := said(named.get(key))) is not None]
-        device = Identity(index=index, instance="/".join(ids) or None)
+        device = identity(index=index, instance="/".join(ids) or None)
         return Row(t_ns, device, *counted(named, _DEVICE))
     pid = said(named["pid"])
     if pid is None:
-        return Row(t_ns, Identity(index=index))
+        return Row(t_ns, identity(index=index))
     who = f"pid {pid} {named.get('command', named.get('name', ''))}".strip()
-    return Row(t_ns, Identity(index=index, process=who), *counted(named, _PROCESS))
+    return Row(t_ns, identity(index=index, process=who), *counted(named, _PROCESS))

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
+from stallscope.profiler.line_stream import with_last
+from stallscope.profiler.telemetry.kept_rows import KeptRows
 from stallscope.profiler.telemetry.moments import wall_ns
 from stallscope.profiler.telemetry.rows import Identity, Row, Telemetry, counted, left_out
 from stallscope.profiler.telemetry.smi_fields import QUERY, reasons_mask
@@ -40,6 +42,8 @@ def split_cells(line: str, delimiter: str) -> list[str]:
     """Split a row; with ", " between cells a comma alone is a decimal comma."""
     if delimiter == ", ":
         return [cell.strip() for cell in _COMMA_SPACE.split(line.strip())]
+    if '"' not in line and "\0" not in line:
+        return [cell.strip() for cell in line.rstrip("\r\n").split(delimiter)] if line else []
     try:
         row: list[str] = next(csv.reader([line.replace("\0", "")], delimiter=delimiter), [])
     except csv.Error:
@@ -57,6 +61,8 @@ def delimiter_of(header: str) -> str:
 
 def heading(line: str) -> tuple[tuple[str, str | None], ...] | None:
     """Return the queries of a header with their units, or None if the line is none."""
+    if line[:1].isdigit():  # as most rows begin, and no query does
+        return None
     lower = line.lower()
     if not any(part in lower for part in _OWN_PARTS) or _OWN.search(lower) is None:
         return None
@@ -73,36 +79,41 @@ def heading(line: str) -> tuple[tuple[str, str | None], ...] | None:
     return tuple((_ALIASES.get(name, name), unit) for name, unit in names)
 
 
-def read_query_csv(lines: Sequence[str]) -> Telemetry:
+def read_query_csv(lines: Iterable[str]) -> Telemetry:
     """Read the rows under each header."""
-    rows: list[Row] = []
-    drivers: set[str] = set()
+    rows, drivers, says_which = KeptRows(), set[str](), False
     columns: tuple[tuple[str, str | None], ...] = ()
     delimiter, wrong, is_cut = ",", 0, False
-    for number, line in enumerate(lines):
+    for line, is_end in with_last(lines):
         if not line.strip():
             continue
         if found := heading(line):
             columns, delimiter = found, delimiter_of(line)
             continue
-        if not columns:
+        if not columns or not rows.draws():
             continue
         cells = _fitting(line, delimiter, len(columns))
-        is_last = number == len(lines) - 1 and not line.endswith(("\n", "\r"))
+        is_last = is_end and not line.endswith(("\n", "\r"))
         if cells is None or (is_last and rows and _may_go_on(cells[-1])):
             is_cut, wrong = is_cut or is_last, wrong + (not is_last)
             continue
         named = {
-            name: _with_unit(cell, unit) for (name, unit), cell in zip(columns, cells, strict=True)
+            name: cell if unit is None else _with_unit(cell, unit)
+            for (name, unit), cell in zip(columns, cells, strict=True)
         }
-        rows.append(_row(named))
+        rows.append(row := _row(named))
+        says_which = says_which or _says_which(row)
         drivers.add(named.get("driver_version", ""))
-    notes = (*((_NOBODY,) if rows and not _says_which(rows) else ()), *left_out(wrong))
+    notes = (*((_NOBODY,) if rows and not says_which else ()), *left_out(wrong))
     driver = next(iter(drivers - {""}), None) if len(drivers) == 1 else None
-    return Telemetry("nvidia-smi", tuple(rows), driver=driver, notes=notes, is_cut=is_cut)
+    return rows.telemetry("nvidia-smi", driver=driver, notes=notes, is_cut=is_cut)
 
 
 def _fitting(line: str, delimiter: str, count: int) -> list[str] | None:
+    if delimiter == ", ":  # nearly always: one blank behind each comma
+        cells = [cell.strip() for cell in line.strip().split(", ")]
+        if len(cells) == count:
+            return cells
     for sign in dict.fromkeys((delimiter, ",", ", ")):
         cells = split_cells(line, sign)
         if len(cells) == count:
@@ -115,9 +126,9 @@ def _may_go_on(cell: str) -> bool:
     return not cell or cell[-1].isdigit() or cell[-1] in ".,[ "
 
 
-def _with_unit(cell: str, unit: str | None) -> str:
+def _with_unit(cell: str, unit: str) -> str:
     """Put the header's unit behind a bare number."""
-    is_bare = unit is not None and cell and cell[-1].isdigit() and not cell.startswith("0x")
+    is_bare = cell and cell[-1].isdigit() and not cell.startswith("0x")
     return f"{cell} {unit}" if is_bare else cell
 
 
@@ -163,5 +174,5 @@ def said(text: str | None) -> str | None:
     return None if is_word else text
 
 
-def _says_which(rows: Sequence[Row]) -> bool:
-    return any(r.device.index or r.device.uuid or r.device.bus_id for r in rows)
+def _says_which(row: Row) -> bool:
+    return bool(row.device.index or row.device.uuid or row.device.bus_id)

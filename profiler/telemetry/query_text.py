@@ -7,9 +7,11 @@ sections only. "MIG Device" heads the section of one instance.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
+from stallscope.profiler.line_stream import UntilCut
 from stallscope.profiler.telemetry.blocks import Block, block_rows
+from stallscope.profiler.telemetry.kept_rows import KeptRows
 from stallscope.profiler.telemetry.rows import Telemetry
 from stallscope.profiler.telemetry.smi_fields import TEXT
 
@@ -28,17 +30,18 @@ _KEYS = {
 _RENAMED = {"shared fb memory usage": "fb memory usage"}
 
 
-def read_query_text(lines: Sequence[str]) -> Telemetry:
+def read_query_text(lines: Iterable[str]) -> Telemetry:
     """Read every GPU of every report."""
-    is_cut = _is_cut(lines)
-    blocks = list(_blocks(lines[:-1] if is_cut else lines))
-    rows = [r for b in blocks for r in block_rows(b, TEXT, keys=_KEYS, renamed=_RENAMED)]
-    drivers = {b.driver for b in blocks}
+    whole = UntilCut(lines, lambda line: line[-1].isdigit())  # it may lack digits
+    rows, drivers = KeptRows(), set[str]()
+    for block in _blocks(whole):
+        drivers.add(block.driver)
+        rows.draw_from(block_rows(block, TEXT, keys=_KEYS, renamed=_RENAMED))
     driver = drivers.pop() if len(drivers) == 1 else ""
-    return Telemetry("nvidia-smi", tuple(rows), driver=driver or None, is_cut=is_cut)
+    return rows.telemetry("nvidia-smi", driver=driver or None, is_cut=whole.is_cut)
 
 
-def _blocks(lines: Sequence[str]) -> Iterator[Block]:
+def _blocks(lines: Iterable[str]) -> Iterator[Block]:
     head: dict[str, str] = {}
     block: Block | None = None
     path: list[tuple[int, str]] = []
@@ -86,8 +89,3 @@ def _store(block: Block, sections: list[str], key: str, value: str) -> None:
     is_instance = bool(sections) and sections[0] == _INSTANCE and bool(block.instances)
     cells = block.instances[-1] if is_instance else block.cells
     cells.setdefault("/".join([*sections[is_instance:], key]), value)
-
-
-def _is_cut(lines: Sequence[str]) -> bool:
-    """Tell whether the last line may break off within a number."""
-    return bool(lines) and lines[-1][-1].isdigit()

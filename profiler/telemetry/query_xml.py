@@ -7,12 +7,13 @@ it goes. Documents that declare entities are refused: nvidia-smi writes none.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import cast
 from xml.etree.ElementTree import Element, ParseError, XMLPullParser
 
 from stallscope.errors import InputError
 from stallscope.profiler.telemetry.blocks import Block, block_rows
+from stallscope.profiler.telemetry.kept_rows import KeptRows
 from stallscope.profiler.telemetry.rows import Telemetry
 from stallscope.profiler.telemetry.smi_fields import XML
 
@@ -27,26 +28,41 @@ _KEYS = {
 }
 _INSTANCE = ["mig_devices", "mig_device"]
 _MOST_DEEP = 32
+_MOST_LETTERS = 16 << 20  # of a document, which is 10,000 a GPU; what follows is left out
 _CONTROL = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def read_query_xml(text: str) -> Telemetry:
+def read_query_xml(lines: Iterable[str]) -> Telemetry:
     """Read every GPU of every document; raise InputError where a document declares entities."""
-    if "<!ENTITY" in text:
-        raise InputError("the XML declares entities, which nvidia-smi never does: not read")
-    blocks: list[Block] = []
-    *whole, rest = text.split(END)
-    is_cut = START in rest
-    for document in (*whole, rest):
+    rows, drivers, is_cut = KeptRows(), set[str](), False
+    for document, has_end in _documents(lines):
+        if "<!ENTITY" in document:
+            raise InputError("the XML declares entities, which nvidia-smi never does: not read")
         begin = document.find(START)
-        if begin >= 0:
-            found, is_whole = _blocks(document[begin:] + END)
-            blocks += found
-            is_cut = is_cut or not is_whole
-    rows = [r for b in blocks for r in block_rows(b, XML, keys=_KEYS, renamed={})]
-    drivers = {b.driver for b in blocks}
+        if begin < 0:
+            continue
+        blocks, is_whole = _blocks(document[begin:] + END)
+        is_cut = is_cut or not is_whole or not has_end
+        for block in blocks:
+            drivers.add(block.driver)
+            rows.draw_from(block_rows(block, XML, keys=_KEYS, renamed={}))
     driver = drivers.pop() if len(drivers) == 1 else ""
-    return Telemetry("nvidia-smi", tuple(rows), driver=driver or None, is_cut=is_cut)
+    return rows.telemetry("nvidia-smi", driver=driver or None, is_cut=is_cut)
+
+
+def _documents(lines: Iterable[str]) -> Iterator[tuple[str, bool]]:
+    """Yield what stands before each end of a document, and behind the last; has it its end?"""
+    parts: list[str] = []
+    size = 0
+    for line in lines:
+        *ended, rest = line.split(END)
+        for part in ended:
+            yield "".join((*parts, part)), True
+            parts, size = [], 0
+        if size < _MOST_LETTERS:
+            parts.append(rest)
+            size += len(rest)
+    yield "".join(parts), False
 
 
 def _blocks(document: str) -> tuple[list[Block], bool]:

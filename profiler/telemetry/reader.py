@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import chain, islice
 from os import PathLike
 from pathlib import Path
 
 from stallscope.errors import InputError
 from stallscope.profiler.capture import Capture
-from stallscope.profiler.telemetry.formats import form_of, read_form
+from stallscope.profiler.line_stream import line_stream
+from stallscope.profiler.telemetry.formats import WITHIN, form_of, read_form
 from stallscope.profiler.telemetry.to_capture import capture_of
-from stallscope.profiler.text_lines import text_lines
 
 
 def read_telemetry(path: str | PathLike[str]) -> Capture:
@@ -21,12 +22,13 @@ def read_telemetry(path: str | PathLike[str]) -> Capture:
     of any GPU.
     """
     path = Path(path)
-    lines = text_lines(path)
-    form = form_of(lines)
+    lines = line_stream(path)
+    head = list(islice(lines, WITHIN))
+    form = form_of(head)
     if form is None:
         raise InputError(f"{path} is nothing that nvidia-smi or DCGM prints")
     try:
-        found = read_form(form, lines)
+        found = read_form(form, chain(head, lines))
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
     if not found.rows:

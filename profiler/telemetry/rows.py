@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from types import MappingProxyType
+from typing import NamedTuple
 
 from stallscope.profiler.nvml import pcie, readings
-from stallscope.profiler.telemetry.cells import in_unit
+from stallscope.profiler.telemetry.cells import MOST_LONG, in_unit
 
 # Counters that only DCGM's profiling fields give; docs/metrics.md lists them.
 DCGM_UNITS: Mapping[str, str] = {
@@ -48,8 +50,10 @@ class Identity:
     driver_model: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+identity = lru_cache(maxsize=4096)(Identity)  # the same few devices in every row: one object each
+
+
+class Row(NamedTuple):
     """One device's counters. `t_ns` counts from 1970, None where the file has no time.
 
     `missing` maps a counter that was asked for to the word that stands in its place.
@@ -57,13 +61,16 @@ class Row:
 
     t_ns: int | None
     device: Identity
-    values: Mapping[str, float] = field(default_factory=dict)
-    missing: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, float] = MappingProxyType({})
+    missing: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class Telemetry:
-    """A file: `tool` wrote it, `clock` says what its times are; `notes` are plain sentences."""
+    """A file: `tool` wrote it, `clock` says what its times are; `notes` are plain sentences.
+
+    `missing` holds the first word that stood in place of each counter's value, of all rows.
+    """
 
     tool: str
     rows: tuple[Row, ...]
@@ -71,6 +78,8 @@ class Telemetry:
     driver: str | None = None
     notes: tuple[str, ...] = ()
     is_cut: bool = False
+    missing: Mapping[str, str] = field(default_factory=dict)
+    jumps_back: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,25 +97,27 @@ def counted(
     """Return the counters that cells hold, and those asked for in vain with what stands there."""
     values: dict[str, float] = {}
     missing: dict[str, str] = {}
-    for counter, sources in _present(tuple(cells), counters):
+    for name, unit, stated, sources in _present(tuple(cells), counters):
         for source in sources:
             text = cells[source]
-            value = in_unit(text, UNITS[counter.name], counter.stated)
+            value = in_unit(text, unit, stated)
             if value is not None:
-                values[counter.name] = value
+                values[name] = value
                 break
-            missing.setdefault(counter.name, " ".join(text.split()))
+            missing.setdefault(name, " ".join(text[:MOST_LONG].split()))
     with_total(values)
-    return values, {name: word for name, word in missing.items() if name not in values}
+    if missing:
+        missing = {name: word for name, word in missing.items() if name not in values}
+    return values, missing
 
 
 @lru_cache(maxsize=256)  # a file has the same columns in every row
 def _present(
     names: tuple[str, ...], counters: tuple[Counter, ...]
-) -> tuple[tuple[Counter, tuple[str, ...]], ...]:
-    """Return the counters that have a source among these, with those that are there."""
+) -> tuple[tuple[str, str, str, tuple[str, ...]], ...]:
+    """Return the counters that have a source among these: name, units, and those that are there."""
     found = ((c, tuple(source for source in c.sources if source in names)) for c in counters)
-    return tuple((counter, sources) for counter, sources in found if sources)
+    return tuple((c.name, UNITS[c.name], c.stated, sources) for c, sources in found if sources)
 
 
 def with_total(values: dict[str, float]) -> None:
@@ -114,9 +125,9 @@ def with_total(values: dict[str, float]) -> None:
 
     On drivers before 510 what is reserved is counted as used, and no third part is reported.
     """
-    if "memory_total_bytes" not in values and {"memory_used_bytes", "memory_free_bytes"} <= (
-        values.keys()
-    ):
+    if "memory_total_bytes" in values or "memory_free_bytes" not in values:
+        return
+    if "memory_used_bytes" in values:
         parts = ("memory_used_bytes", "memory_free_bytes", "memory_reserved_bytes")
         values["memory_total_bytes"] = sum(values.get(name, 0.0) for name in parts)
 

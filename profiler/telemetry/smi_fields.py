@@ -124,16 +124,19 @@ _SECTIONS = tuple(
 def reasons_mask(cells: Mapping[str, str]) -> float | None:
     """Return the mask of reasons for slowed clocks from its flags; None where none is told."""
     mask, is_told = 0, False
-    for path, text in cells.items():
-        bit = _reason(path)
-        word = text.strip().lower()
-        if bit is not None and word in ("active", "not active"):
+    for path, bit in _reasons(tuple(cells)):
+        word = cells[path].strip().lower()
+        if word in ("active", "not active"):
             is_told = True
             mask |= bit if word == "active" else 0
     return float(mask) if is_told else None
 
 
-@lru_cache(maxsize=1024)  # a file has the same few columns in every row
+@lru_cache(maxsize=256)  # a file has the same few columns in every row
+def _reasons(paths: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
+    return tuple((path, bit) for path in paths if (bit := _reason(path)) is not None)
+
+
 def _reason(path: str) -> int | None:
     path = path.replace(" ", "_")
     section = max((s for s in _SECTIONS if path.startswith(s)), key=len, default=None)

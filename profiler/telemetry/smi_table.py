@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
+from stallscope.profiler.telemetry.kept_rows import KeptRows
 from stallscope.profiler.telemetry.moments import wall_ns
 from stallscope.profiler.telemetry.query_csv import said
 from stallscope.profiler.telemetry.rows import Counter, Identity, Row, Telemetry, counted
-from stallscope.profiler.telemetry.table_notes import table_notes
+from stallscope.profiler.telemetry.table_notes import TableNotes
 
 START = re.compile(r"\| NVIDIA-SMI +\S+")
 _DRIVER_MODELS = ("WDDM", "TCC", "MCDM")  # of Windows, where Linux shows its persistence mode
@@ -34,23 +35,25 @@ _COUNTERS = (
 )
 
 
-def read_table(lines: Sequence[str]) -> Telemetry:
+def read_table(lines: Iterable[str]) -> Telemetry:
     """Read the rows of GPUs and of MIG instances; those of processes hold nothing measured."""
-    drivers = {found[1] for line in lines if (found := _DRIVER.search(line))}
+    drivers, seen, rows = set[str](), TableNotes(), KeptRows()
+    rows.draw_from(_rows(lines, drivers, seen))
     driver = drivers.pop() if len(drivers) == 1 else None
-    return Telemetry(
-        "nvidia-smi", tuple(_rows(lines)), driver=driver, notes=tuple(table_notes(lines))
-    )
+    return rows.telemetry("nvidia-smi", driver=driver, notes=tuple(seen.sentences()))
 
 
-def _rows(lines: Sequence[str]) -> Iterator[Row]:
+def _rows(lines: Iterable[str], drivers: set[str], seen: TableNotes) -> Iterator[Row]:
     t_ns: int | None = None
     gpus: dict[str, Identity] = {}
     gpu: Identity | None = None
     for line in lines:
         line = line.rstrip()
+        if "Version" in line and (found := _DRIVER.search(line)):
+            drivers.add(found[1])
         if len(line) > _MOST_LONG:
             continue
+        seen.see(line)
         t_ns = wall_ns(line) or t_ns
         if found := _GPU.fullmatch(line):
             name = None if found[2].endswith("...") else found[2]  # cut to fit

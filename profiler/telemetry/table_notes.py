@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 # A block of processes is headed so, and ends with a rule; its rows begin with the GPU's number.
 _HEAD = re.compile(r"\| Processes: ")
@@ -21,25 +21,33 @@ _UNLISTED = (
 )
 
 
-def table_notes(lines: Sequence[str]) -> Iterator[str]:
-    """Say where processes were not listed, and where the driver's library was lost meanwhile."""
-    if any(_is_empty(lines, place) for place, line in enumerate(lines) if _HEAD.match(line)):
-        yield _UNLISTED
-    lost = next((found for line in lines if (found := _LOST.search(line))), None)
-    if lost is not None:
-        said = (lost[1] or lost[2]).strip()
-        yield (
-            f'At some time nvidia-smi could not reach the driver ("{said}"): what it showed before '
-            "is the last that is known, and whatever ran on the GPU may run on. In a container, "
-            "access is lost when the host's service manager reloads; start the container anew."
-        )
+class TableNotes:
+    """Follows the lines of tables: where processes were not listed, where the driver was lost."""
 
+    def __init__(self) -> None:
+        self._is_open = False  # in a block of processes that has none so far
+        self._is_unlisted = False
+        self._lost: str | None = None
 
-def _is_empty(lines: Sequence[str], head: int) -> bool:
-    """Tell whether a block has its end and nothing in it."""
-    for line in lines[head + 1 :]:
-        if _END.match(line):
-            return True
-        if _NOBODY.match(line) or _PROCESS.match(line):
-            return False
-    return False
+    def see(self, line: str) -> None:
+        """Look at the next line."""
+        if _HEAD.match(line):
+            self._is_open = True
+        elif self._is_open and _END.match(line):  # a block with its end and nothing in it
+            self._is_open, self._is_unlisted = False, True
+        elif self._is_open and (_NOBODY.match(line) or _PROCESS.match(line)):
+            self._is_open = False
+        if self._lost is None and (found := _LOST.search(line)):
+            self._lost = (found[1] or found[2]).strip()
+
+    def sentences(self) -> Iterator[str]:
+        """Say what was seen."""
+        if self._is_unlisted:
+            yield _UNLISTED
+        if self._lost is not None:
+            yield (
+                f'At some time nvidia-smi could not reach the driver ("{self._lost}"): what it '
+                "showed before is the last that is known, and whatever ran on the GPU may run on. "
+                "In a container, access is lost when the host's service manager reloads; start the "
+                "container anew."
+            )

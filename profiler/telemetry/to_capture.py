@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -15,7 +15,6 @@ from stallscope.profiler.telemetry.rows import UNITS, Identity, Row, Telemetry
 from stallscope.profiler.wall_clock import WallClock
 
 _CUT = "The file breaks off in the middle of a line; what stands before it was read."
-_JUMP_NS = 1_000_000_000
 _DCGM = "sample it with DCGM: dcgmi dmon -e 1001,1002,1004,1005 (of MIG instances too)"
 _SHARED = (
     "a GPU without memory of its own (GB10, Jetson) reports none: what is left is MemAvailable of "
@@ -73,14 +72,18 @@ def _samples(rows: Sequence[Row], gpus: Mapping[Key, Gpu]) -> Iterator[DeviceSam
     begin_ns = _begin_ns(rows) or 0
     t_ns = 0
     labels = _labels(rows, gpus)
+    told = {device: (name, _told_by_instances(device, gpus)) for device, name in labels.items()}
     for row in rows:
         t_ns = t_ns if row.t_ns is None else row.t_ns - begin_ns
-        device = labels[row.device]
-        gpu = gpus[gpu_key(row.device)]
-        is_whole = row.device.instance is None and row.device.process is None
+        device, own = told[row.device]
         for name, value in row.values.items():
-            if not (is_whole and name in gpu.own):
+            if name not in own:
                 yield DeviceSample(t_ns, device, name, value, UNITS[name])
+
+
+def _told_by_instances(device: Identity, gpus: Mapping[Key, Gpu]) -> Collection[str]:
+    is_whole = device.instance is None and device.process is None
+    return gpus[gpu_key(device)].own if is_whole else ()
 
 
 def _labels(rows: Sequence[Row], gpus: Mapping[Key, Gpu]) -> dict[Identity, str]:
@@ -122,7 +125,7 @@ def _notes(found: Telemetry, samples: Sequence[DeviceSample], *, is_timed: bool)
     sentences = [*found.notes, *_slowed(samples)]
     if not is_timed and len(found.rows) > 1:
         sentences.append(_NO_TIME)
-    if _jumps_back(found.rows):
+    if found.jumps_back:
         sentences.append("The clock of the file jumps back; its samples were put in order of time.")
     if found.is_cut:
         sentences.append(_CUT)
@@ -146,27 +149,10 @@ def _slowed(samples: Sequence[DeviceSample]) -> Iterator[str]:
             )
 
 
-def _jumps_back(rows: Sequence[Row]) -> bool:
-    """Tell whether a device's row of the same counters is older than the one before it."""
-    last: dict[tuple[object, ...], int] = {}
-    for row in rows:
-        key = (row.device, *row.values)
-        if row.t_ns is None:
-            continue
-        if row.t_ns < last.get(key, row.t_ns) - _JUMP_NS:
-            return True
-        last[key] = row.t_ns
-    return False
-
-
 def _missing(found: Telemetry) -> Iterator[Event]:
     """Say what was asked for and never had a value on any device."""
     seen = {name for row in found.rows for name in row.values}
-    said: dict[str, str] = {}
-    for row in found.rows:
-        for name, word in row.missing.items():
-            said.setdefault(name, word)
-    for name, word in said.items():
+    for name, word in found.missing.items():
         if name not in seen:
             reason = f'{found.tool} printed "{word}"' if word else f"{found.tool} printed nothing"
             data = {"what": name, "reason": reason, "how": _HOW.get(name, _ELSE)}

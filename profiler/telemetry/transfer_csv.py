@@ -7,10 +7,19 @@ index, and megabytes a second from it and to it.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
+from stallscope.profiler.line_stream import UntilCut
+from stallscope.profiler.telemetry.kept_rows import KeptRows
 from stallscope.profiler.telemetry.query_csv import said, split_cells
-from stallscope.profiler.telemetry.rows import Counter, Identity, Row, Telemetry, counted, left_out
+from stallscope.profiler.telemetry.rows import (
+    Counter,
+    Row,
+    Telemetry,
+    counted,
+    identity,
+    left_out,
+)
 
 _TIME, _GPU = "timestamp_sec", "gpu_id"
 _FIELDS = (
@@ -29,16 +38,15 @@ def _names(line: str) -> list[str]:
     return [cell.strip().lower() for cell in line.split(",")]
 
 
-def read_transfer_csv(lines: Sequence[str]) -> Telemetry:
+def read_transfer_csv(lines: Iterable[str]) -> Telemetry:
     """Read a row for each GPU and second."""
-    rows: list[Row] = []
-    names: list[str] = []
-    wrong, is_cut = 0, bool(lines) and not lines[-1].endswith(("\n", "\r"))
-    for line in lines[:-1] if is_cut else lines:
-        if is_header(line):
+    rows, names, wrong = KeptRows(), list[str](), 0
+    whole = UntilCut(lines, lambda line: not line.endswith(("\n", "\r")))
+    for line in whole:
+        if _TIME in line.lower() and is_header(line):
             names = _names(line)
             continue
-        if not names or not line.strip():
+        if not names or not line.strip() or not rows.draws():
             continue
         cells = split_cells(line, ",")
         row = _row(dict(zip(names, cells, strict=True))) if len(cells) == len(names) else None
@@ -47,7 +55,7 @@ def read_transfer_csv(lines: Sequence[str]) -> Telemetry:
         else:
             rows.append(row)
     notes = left_out(wrong)
-    return Telemetry("nvidia-smi", tuple(rows), clock="unix time", notes=notes, is_cut=is_cut)
+    return rows.telemetry("nvidia-smi", clock="unix time", notes=notes, is_cut=whole.is_cut)
 
 
 def _row(cells: Mapping[str, str]) -> Row | None:
@@ -55,7 +63,7 @@ def _row(cells: Mapping[str, str]) -> Row | None:
     if t_ns is None:
         return None
     values, missing = counted(cells, _FIELDS)
-    return Row(t_ns, Identity(index=said(cells[_GPU])), values, missing)
+    return Row(t_ns, identity(index=said(cells[_GPU])), values, missing)
 
 
 def _unix_ns(cell: str) -> int | None:
