@@ -81,18 +81,27 @@ def _read_traces(paths: Sequence[Path], kinds: Sequence[InputKind]) -> Capture:
 def _read_joined(
     paths: Sequence[Path], kinds: Sequence[InputKind], offsets: Mapping[Path, float]
 ) -> Capture:
-    """Join sources of different kinds; all traces among them are the ranks of one."""
+    """Join sources of different kinds; all traces among them are the ranks of one run, and all
+    results of benchmarks the loads of one sweep, of which the judged one is joined."""
     from stallscope.profiler.joining.join import Given, join
     from stallscope.profiler.joining.parts import check_joinable, short_names
 
     names = short_names(paths)
     check_joinable(paths, kinds)
     traces = [i for i, kind in enumerate(kinds) if kind in TRACES]
+    loads = [i for i, kind in enumerate(kinds) if kind is InputKind.BENCHMARK]
     given = [
         Given(names[i], kinds[i], _read_other(paths[i], kinds[i]), offsets.get(paths[i]))
         for i in range(len(paths))
-        if i not in traces
+        if i not in traces and i not in loads
     ]
+    if loads:
+        from stallscope.profiler.benchmark.reader import judged_path, read_benchmarks
+
+        results = read_benchmarks([paths[i] for i in loads])
+        judged = paths.index(judged_path(results, [paths[i] for i in loads]))
+        stated = offsets.get(paths[judged])
+        given.append(Given(names[judged], InputKind.BENCHMARK, results, stated))
     if traces:
         capture = _read_traces([paths[i] for i in traces], [kinds[i] for i in traces])
         stated = next((offsets[paths[i]] for i in traces if paths[i] in offsets), None)

@@ -14,7 +14,7 @@ from stallscope.profiler.benchmark.formats import Format, format_of, rows_of
 from stallscope.profiler.benchmark.to_capture import Result, capture_of
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.text_lines import decoded
-from stallscope.profiler.trial import Trial
+from stallscope.profiler.trial import Trial, trials_from_json
 from stallscope.profiler.wall_clock import WallClock
 
 _CUT = "The file breaks off in its last row; the rows before it were read."
@@ -30,6 +30,17 @@ def read_benchmarks(paths: Sequence[str | PathLike[str]]) -> Capture:
     """
     found = [result for path in paths for result in _results(Path(path))]
     return capture_of(found, [str(path) for path in paths])
+
+
+def judged_path(capture: Capture, paths: Sequence[str | PathLike[str]]) -> Path:
+    """Return which of the files that were read holds the trial that is judged."""
+    told = capture.meta["benchmark"]
+    source = trials_from_json(told["trials"])[told["judged"]].source
+    return next(p for p in map(Path, paths) if source in (str(p), *_rows_of(source, str(p))))
+
+
+def _rows_of(source: str, path: str) -> tuple[str, ...]:
+    return (source,) if source.startswith(f"{path}, row ") else ()
 
 
 def _results(path: Path) -> list[Result]:

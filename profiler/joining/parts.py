@@ -37,7 +37,7 @@ def short_names(paths: Sequence[Path]) -> list[str]:
 
 
 def check_joinable(paths: Sequence[Path], kinds: Sequence[InputKind]) -> None:
-    """Raise InputError for a file given twice, one without a clock, and a second benchmark."""
+    """Raise InputError for a file given twice, and one without a clock."""
     for path, kind in zip(paths, kinds, strict=True):
         if kind not in ORDER:
             raise InputError(
@@ -46,12 +46,6 @@ def check_joinable(paths: Sequence[Path], kinds: Sequence[InputKind]) -> None:
             )
         if sum(path.resolve() == other.resolve() for other in paths) > 1:
             raise InputError(f"{path}: is given twice; name it once")
-    results = [path for path, kind in zip(paths, kinds, strict=True) if kind is InputKind.BENCHMARK]
-    if len(results) > 1:
-        raise InputError(
-            f"{results[1]}: is a second benchmark; beside other files give the results of one load "
-            "at a time, or all results alone as a sweep"
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,12 @@ def notes(scrapes: Sequence[Scrape], *, is_timed: bool) -> Iterator[Event]:
         yield _note(_ONE)
     if any(scrape.is_cut for scrape in scrapes):
         yield _note(CUT)
+    twice = [s.repeated for s in scrapes if s.repeated]
+    if twice:
+        yield _note(
+            f"{max(twice)} series stand twice on a page ({len(twice)} of {len(scrapes)} pages), "
+            "which the format forbids; of these the last one is taken."
+        )
     if jumps_back(scrapes):
         yield _note("The clock of the pages jumps back; there, time goes on by a usual interval.")
     if not is_timed and len(scrapes) > 1:

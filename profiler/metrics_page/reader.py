@@ -87,11 +87,13 @@ def _pages(path: Path) -> Iterator[tuple[int | None, list[str], bool]]:
     unix_ns: int | None = None
     kept: list[str] = []
     seen: set[str] = set()
-    size, line = 0, ""
+    size, line, last = 0, "", ""
     for line in _lines(path):
         found = _SCRAPE.match(line) if line.startswith("#") else None
         series = _series(line) if found is None else ""
-        if found is not None or series in seen:
+        # A series twice in a row is one too many; else a page begins anew where one comes again.
+        is_twice = series == last and len(seen) > 1
+        if found is not None or (series in seen and not is_twice):
             if kept:
                 yield unix_ns, kept, False
             unix_ns = sane_ns(int(found[1]) * _MS) if found is not None else None
@@ -105,6 +107,7 @@ def _pages(path: Path) -> Iterator[tuple[int | None, list[str], bool]]:
             )
         if series:
             seen.add(series)
+            last = series
             kept.append(line)
         elif line.startswith((*OF_PROCESS, DEVICES)):
             kept.append(line)

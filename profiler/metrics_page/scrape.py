@@ -41,7 +41,8 @@ class Scrape:
 
     `starts` are start times of processes by instance ("" on a page of one), `cpu` the seconds of
     CPU time that they used, `unix_ns` when its samples were taken; `is_cut` says that the last line
-    breaks off. `devices` are the lines of dcgm-exporter on the same page.
+    breaks off. `devices` are the lines of dcgm-exporter on the same page; `repeated` counts series
+    that came twice, which the format forbids: of these the last counts.
     """
 
     t_ns: int
@@ -52,6 +53,7 @@ class Scrape:
     is_cut: bool = False
     devices: tuple[str, ...] = ()
     cpu: Mapping[str, float] = field(default_factory=dict)
+    repeated: int = 0
 
 
 def scrape_of(page: Page) -> Scrape:
@@ -78,7 +80,10 @@ def scrape_lines(
             parts.devices.append(line)
     when = parts.unix_ns if unix_ns is None else unix_ns
     devices = tuple(parts.devices)
-    return Scrape(t_ns, when, parts.values(), parts.facts, parts.starts, is_cut, devices, parts.cpu)
+    return Scrape(
+        *(t_ns, when, parts.values(), parts.facts, parts.starts, is_cut, devices, parts.cpu),
+        repeated=parts.repeated,
+    )
 
 
 def scrape_samples(samples: Iterable[Sample], t_ns: int, unix_ns: int) -> Scrape:
@@ -103,6 +108,8 @@ class _Parts:
         self.cpu: dict[str, float] = {}
         self.devices: list[str] = []
         self.unix_ns: int | None = None
+        self.repeated = 0
+        self._told: dict[tuple[str, frozenset[tuple[str, str]]], float] = {}
 
     def take(self, line: str) -> None:
         sample = sample_of(line)
@@ -124,11 +131,15 @@ class _Parts:
         identity = Identity(known.table.engine, told)
         self._finish[identity] = known.table.finish
         shard = tuple(labels.get(name, "") for name in _SHARDS)
+        series = sample.name, frozenset(labels.items())
+        before = self._told.get(series)
+        self.repeated += before is not None
+        self._told[series] = sample.value
         for quantity, rank, label, value in known.picks.get(metric, ()):
             if not label or labels.get(label) == value:
                 places = self._found.setdefault(identity, {})
                 shards = places.setdefault((quantity, rank), {})
-                shards[shard] = shards.get(shard, 0.0) + sample.value
+                shards[shard] = shards.get(shard, 0.0) + sample.value - (before or 0.0)
         facts = self.facts.setdefault(identity, {})
         for fact, label in known.labels.get(metric, ()):
             if labels.get(label, "None") != "None":

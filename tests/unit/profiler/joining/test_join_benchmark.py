@@ -126,12 +126,14 @@ def test_results_and_a_gpu_alone(tmp_path: Path) -> None:
     assert diagnosis.verdict.load != "idle"
 
 
-def test_a_second_benchmark_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError) as caught:
-        beside(tmp_path, bench_json(LOAD), **{"other.json": bench_json(LOAD, burst=1)})
-    assert "other.json: is a second benchmark; beside other files give the results of one load" in (
-        str(caught.value)
-    )
+def test_of_several_files_of_loads_the_judged_one_is_joined(tmp_path: Path) -> None:
+    capture = beside(tmp_path, bench_json(LOAD), **{"other.json": bench_json(LOAD, burst=1)})
+    # 60 x 120 tokens in 69.5 s are more a second than 60 x 72 in 88.5 s: the second file.
+    said = sentences(capture)
+    assert "Of 2 loads the one with most tokens per second is joined." in said
+    assert any(s.startswith("Judged is the time of other.json: what server.log") for s in said)
+    assert offsets_s(capture)[1] == pytest.approx(LOAD.bursts[1][0], abs=5)
+    assert len(capture.sources) == 3
 
 
 def test_of_several_loads_in_one_file_the_judged_one_is_joined(tmp_path: Path) -> None:

@@ -37,6 +37,23 @@ def deciding(capture: Capture) -> list[dict[str, object]]:
     return [dict(e.data) for e in capture.events if e.kind == "check" and "class" in e.data]
 
 
+def test_series_that_stand_twice_are_not_added_up(tmp_path: Path) -> None:
+    """The exposition format forbids it; a proxy that adds a label twice does it all the same."""
+    text = vllm(100.0, waiting=40.0)
+    line = next(x for x in text.splitlines(keepends=True) if "num_requests_waiting{" in x)
+    doubled = text.replace(line, line.replace("40", "39") + line)
+    said = "1 series stand twice on a page ({} of {} pages), which the format forbids; of these"
+    watched = scraped(doubled, text)
+    assert [s.value for s in watched.engine_samples if s.name == "waiting"] == [40.0, 40.0]
+    assert any(s.startswith(said.format(1, 2)) for s in sentences(watched))
+    saved = read(tmp_path, doubled)
+    assert told(saved)["waiting"] == 40.0
+    assert any(s.startswith(said.format(1, 1)) for s in sentences(saved))
+    # Two pages of one series each are no page with a series that stands twice.
+    lone = "".join(f"vllm:num_requests_running{{{LABELS}}} {n}\n" for n in (3, 5))
+    assert [s.value for s in read(tmp_path, lone).engine_samples if s.name == "running"] == [3, 5]
+
+
 def test_a_page_that_stays_the_same_while_requests_run_is_of_an_engine_that_hangs() -> None:
     pages = [vllm(100.0, waiting=2.0)] * 31  # from 0 to 30 s
     capture = scraped(*pages)
