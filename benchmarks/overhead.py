@@ -16,8 +16,10 @@ from streams import Stream
 
 from stallscope.profiler.recorder import Recorder
 
-PAIRS = 300
-STEPS = {"tiny-26m": 80, "llama-125m": 30}  # about 0.6 s: a commit and six samples of each thread
+PAIRS = 150
+PRESETS = ("tiny-26m", "llama-125m")
+BLOCK_S = 0.9  # two commits, two samples of the host and nine of the engine
+TRIAL_STEPS = 20
 FIRST_STEPS = 5  # of each block, not timed: the recorder's threads start and probe their fields
 
 
@@ -29,8 +31,7 @@ def record(recorder: Recorder, stream: Stream, steps: int) -> None:
         with recorder.decode(1, context_tokens=context) as step:
             step.add_forward(stream.decode())
         recorder.token(0)
-        recorder.event("kv_append", tokens=1, bytes=token_bytes)
-        recorder.event("kv_read", tokens=context, bytes=context * token_bytes)
+        recorder.kv_traffic(1, context, token_bytes)
         recorder.set_engine_state(waiting=0, running=1, kv_used_bytes=0, kv_total_bytes=0)
 
 
@@ -60,10 +61,17 @@ def bare_s(stream: Stream, steps: int) -> float:
     return timed_s(stream, steps, lambda n: decode(stream, n))
 
 
+def steps_for(preset: str, block_s: float) -> int:
+    """Return how many bare steps take `block_s` here, the fastest of a few tries."""
+    trial = Stream(preset, tokens=FIRST_STEPS + TRIAL_STEPS + 1)
+    step_s = min(bare_s(trial, TRIAL_STEPS) for _ in range(3)) / TRIAL_STEPS
+    return max(TRIAL_STEPS, round(block_s / step_s))
+
+
 def main() -> None:
     """Print the cost for each preset."""
-    for preset in sys.argv[1:] or STEPS:
-        steps = STEPS.get(preset, 20)
+    for preset in sys.argv[1:] or PRESETS:
+        steps = steps_for(preset, BLOCK_S)
         stream = Stream(preset, tokens=FIRST_STEPS + steps + 1)
         bare_s(stream, steps)
         with tempfile.TemporaryDirectory() as folder:
@@ -73,7 +81,10 @@ def main() -> None:
                 pairs=PAIRS,
             )
         step_ms = sorted(b for _, b in pairs)[PAIRS // 2] / steps * 1e3
-        print(f"{preset}: {step_ms:.2f} ms a step; recorded / bare {ratio(pairs)}", flush=True)
+        print(
+            f"{preset}: {steps} steps of {step_ms:.2f} ms a block; recorded / bare {ratio(pairs)}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

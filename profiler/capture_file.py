@@ -16,9 +16,10 @@ from typing import Any
 from stallscope.errors import CaptureError, InputError
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.capture_copy import copy_with_sidecars, sidecars
-from stallscope.profiler.capture_schema import APPLICATION_ID, TABLES, USER_VERSION
+from stallscope.profiler.capture_schema import APPLICATION_ID, JOURNAL_VERSION, TABLES
 from stallscope.profiler.capture_tables import read_table
 from stallscope.profiler.cut import cut_of
+from stallscope.profiler.journal_reading import with_noted
 from stallscope.profiler.regular_file import check_readable
 from stallscope.profiler.subject_json import subject_from_json
 
@@ -55,10 +56,10 @@ def read_capture(path: str | PathLike[str]) -> Capture:
             f"{path} is an SQLite file, but not a stallscope capture; give a file that "
             "stallscope recorded"
         )
-    if header.user_version > USER_VERSION:
+    if header.user_version > JOURNAL_VERSION:
         raise CaptureError(
             f"{path} was written by a newer stallscope (format {header.user_version}, this one "
-            f"reads up to {USER_VERSION}); upgrade stallscope"
+            f"reads up to {JOURNAL_VERSION}); upgrade stallscope"
         )
     wal_lost = header.wal and not Path(f"{os.path.realpath(path)}-wal").exists()
     try:
@@ -116,7 +117,7 @@ def _assemble(path: Path, db: sqlite3.Connection, *, wal_lost: bool) -> Capture:
         raise CaptureError(_wal_missing(path))  # cut while pages were on their way out of the -wal
     meta = _read_meta(db)
     subject = subject_from_json(meta.pop("subject", {}))
-    rows: dict[str, Any] = {table.attribute: read_table(db, table) for table in TABLES.values()}
+    rows = with_noted(db, {t.attribute: read_table(db, t) for t in TABLES.values()})
     whole = Capture(subject=subject, meta=meta, **rows)
     if "ended" in meta:
         return whole

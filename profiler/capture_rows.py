@@ -1,11 +1,11 @@
-"""Put rows into an open capture file, in one transaction."""
+"""Put rows into the tables of an open capture file."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ import msgspec
 from stallscope.profiler.capture import Event
 from stallscope.profiler.capture_schema import TABLES
 
-# Ten times as fast as json, and a run writes two events a step; what is not a number becomes null.
+# Ten times as fast as json, and a run has two events a step; what is not a number becomes null.
 _encode = msgspec.json.Encoder().encode
 
 
@@ -39,33 +39,15 @@ _INSERT[EncodedEvent] = TABLES["events"].insert_sql
 _INSERT[MetaRow] = "INSERT OR REPLACE INTO meta VALUES (?, ?)"
 
 
-def write_rows(db: sqlite3.Connection, rows: Sequence[Any]) -> None:
-    """Write all rows or, with the error of the first that cannot be written, none."""
+def insert_rows(db: sqlite3.Connection, rows: Iterable[Any]) -> None:
+    """Insert rows of any tables, within the caller's transaction."""
     batches: dict[type, list[Any]] = defaultdict(list)
     for row in rows:
         batches[type(row)].append(row)
-    if not batches:
-        return
-    with _transaction(db):
-        for kind, batch in batches.items():
-            # sqlite3 reads a plain tuple faster than a named one.
-            values = map(_event_values if kind is Event else tuple, batch)
-            db.executemany(_INSERT[kind], values)
-
-
-def write_singly(db: sqlite3.Connection, rows: Sequence[Any]) -> str | None:
-    """Write every row that can be written; return what is wrong with the first that cannot."""
-    wrong = None
-    with _transaction(db):
-        for row in rows:
-            try:
-                values = _event_values(row) if type(row) is Event else tuple(row)
-                db.execute(_INSERT[type(row)], values)
-            except sqlite3.OperationalError:
-                raise
-            except Exception as error:
-                wrong = wrong or f"{error!r} in {row!r:.200}"
-    return wrong
+    for kind, batch in batches.items():
+        # sqlite3 reads a plain tuple faster than a named one.
+        values = map(_event_values if kind is Event else tuple, batch)
+        db.executemany(_INSERT[kind], values)
 
 
 def encoded(data: Mapping[str, Any]) -> str:
@@ -82,7 +64,8 @@ def _event_values(row: Event) -> tuple[object, ...]:
 
 
 @contextmanager
-def _transaction(db: sqlite3.Connection) -> Iterator[None]:
+def transaction(db: sqlite3.Connection) -> Iterator[None]:
+    """Commit what is done within, or nothing of it where that fails."""
     db.execute("BEGIN")
     try:
         yield

@@ -80,11 +80,12 @@ def _converter(column: Column) -> Callable[[Any], Any] | None:
     if column.dtype == "boolean":
         return bool
     if column.field == "data":
-        return _mapping
+        return event_data
     return None
 
 
-def _mapping(text: str) -> dict[str, Any]:
+def event_data(text: str) -> dict[str, Any]:
+    """Return an event's details from their JSON; ValueError says what is none."""
     data = json.loads(text)
     if not isinstance(data, dict):
         raise ValueError("an event's data is not a mapping")

@@ -8,6 +8,7 @@ import sqlite3
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
@@ -15,11 +16,14 @@ from typing import Any
 
 from stallscope.errors import CaptureError
 from stallscope.profiler.capture import Capture
+from stallscope.profiler.capture_commit import write, write_singly
 from stallscope.profiler.capture_create import create, open_for_writing, reported
 from stallscope.profiler.capture_fork import keep_open, left_to_parent
 from stallscope.profiler.capture_lock import WriterLock
-from stallscope.profiler.capture_rows import EncodedEvent, MetaRow, write_rows, write_singly
+from stallscope.profiler.capture_rows import MetaRow
 from stallscope.profiler.capture_schema import TABLES, Row
+from stallscope.profiler.journal import move_to_tables
+from stallscope.profiler.notes import Note
 from stallscope.profiler.spec import Subject
 from stallscope.profiler.stop_signal import StopSignal
 from stallscope.profiler.subject_json import checked_subject_json
@@ -33,12 +37,12 @@ MOST_ROWS = 5_000
 
 
 class CaptureWriter:
-    """An open capture file. `put` is cheap and may be called from any thread.
+    """An open capture file. `put(row)` queues a row or a note and may be called from any thread.
 
-    What goes wrong while writing (a full disk, a value SQLite cannot hold) is raised as
-    CaptureError by the next put, and by close; every other row that was put is kept. Another writer
-    cannot take the file meanwhile. In a forked child the writer refuses every row, and close leaves
-    the file to the parent.
+    A request or a source with an id already put replaces the former. What goes wrong while writing
+    (a full disk, a value SQLite cannot hold) is raised as CaptureError by the next put, and by
+    close; every other row that was put is kept. Another writer cannot take the file meanwhile. In a
+    forked child the writer refuses every row, and close leaves the file to the parent.
     """
 
     def __init__(self, path: str | PathLike[str], *, force: bool = False) -> None:
@@ -51,7 +55,8 @@ class CaptureWriter:
         except BaseException:
             self._lock.release()
             raise
-        self._queue: deque[Row | EncodedEvent | MetaRow] = deque()
+        self._queue: deque[Any] = deque()
+        self.put: Callable[[Row | MetaRow | Note], None] = self._queue.append
         self._error: CaptureError | None = None
         self._disk_failed = False
         self._stop = StopSignal()
@@ -61,17 +66,9 @@ class CaptureWriter:
         self._thread = threading.Thread(target=self._run, name="stallscope-writer", daemon=True)
         self._thread.start()
 
-    def put(self, row: Row | EncodedEvent) -> None:
-        """Queue a row. A request or a source with an id already put replaces the former."""
-        if self._error is not None or self._closed:
-            raise self._refusal()
-        self._queue.append(row)
-
     def set_meta(self, key: str, value: object) -> None:
         """Record a fact about the run; the value must be JSON."""
-        if self._error is not None or self._closed:
-            raise self._refusal()
-        self._queue.append(MetaRow(key, json.dumps(value)))
+        self.put(MetaRow(key, json.dumps(value)))
 
     def set_subject(self, subject: Subject) -> None:
         """Record what is observed; the last call counts. ValueError names a field that is wrong."""
@@ -84,6 +81,7 @@ class CaptureWriter:
         if ended and self._error is None:
             self.set_meta("ended", {"unix_ns": time.time_ns()})
         self._closed = True
+        self.put = self._refuse
         self._stop.set()
         self._thread.join()
         try:
@@ -97,9 +95,11 @@ class CaptureWriter:
         if self._closed:
             return
         self._closed = True
-        self._error = CaptureError(
-            f"{self.path} is recorded by process {self._pid}, which this one was forked from; "
-            "make a Recorder in the child, with a file of its own"
+        self._fail(
+            CaptureError(
+                f"{self.path} is recorded by process {self._pid}, which this one was forked "
+                "from; make a Recorder in the child, with a file of its own"
+            )
         )
         self._queue.clear()
         keep_open(self._db)
@@ -108,6 +108,8 @@ class CaptureWriter:
     def _finish(self) -> None:
         if not self._disk_failed:
             self._commit()
+        if not self._disk_failed:
+            self._move_notes()
         if self._disk_failed:
             # What is committed stays in the -wal if there is no room for it; if there is, or if
             # nothing was, the file must not claim that a -wal belongs to it.
@@ -133,22 +135,35 @@ class CaptureWriter:
                 with reported(self.path):
                     self._write(rows)
             except CaptureError as error:
-                self._error = error
                 self._disk_failed = True
+                self._fail(error)
 
     def _write(self, rows: list[Any]) -> None:
         try:
-            write_rows(self._db, rows)
+            write(self._db, rows)
         except sqlite3.OperationalError:
             raise
         except Exception:  # a row that was filled wrongly; the others must not go with it
             wrong = write_singly(self._db, rows)
-            self._error = self._error or CaptureError(
-                f"{self.path}: a row cannot be written: {wrong}"
-            )
+            if self._error is None:
+                self._fail(CaptureError(f"{self.path}: a row cannot be written: {wrong}"))
 
-    def _refusal(self) -> CaptureError:
-        return self._error or CaptureError(f"{self.path} is closed; nothing more can be recorded")
+    def _move_notes(self) -> None:
+        try:
+            with reported(self.path):
+                move_to_tables(self._db)
+        except CaptureError as error:
+            self._disk_failed = True
+            self._fail(error)
+        except (ValueError, OverflowError, sqlite3.Error) as error:  # of a clock of the caller's
+            self._fail(self._error or CaptureError(f"{self.path}: a note is no row: {error}"))
+
+    def _fail(self, error: CaptureError) -> None:
+        self._error = error
+        self.put = self._refuse
+
+    def _refuse(self, _: object) -> None:
+        raise self._error or CaptureError(f"{self.path} is closed; nothing more can be recorded")
 
 
 def write_capture(path: str | PathLike[str], capture: Capture, *, force: bool = False) -> None:

@@ -26,6 +26,17 @@ def phase_range(name: RangeName, tokens: int) -> AbstractContextManager[object]:
     return entered
 
 
+class PhaseRanges(dict[int, AbstractContextManager[object]]):
+    """A phase's ranges by their tokens, looked up without a call."""
+
+    def __init__(self, name: RangeName) -> None:
+        self._name: RangeName = name
+
+    def __missing__(self, tokens: int) -> AbstractContextManager[object]:
+        entered = self[tokens] = phase_range(self._name, tokens)
+        return entered
+
+
 def load_ranges() -> None:
     """Import nvtx now, so that the first step does not pay for it."""
     _annotate()

@@ -2,43 +2,36 @@
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from os import PathLike
 from types import TracebackType
-from typing import Any
 
 from stallscope.errors import CaptureError
-from stallscope.profiler.capture import Request, Token
-from stallscope.profiler.capture_rows import EncodedEvent
-from stallscope.profiler.capture_schema import Row
+from stallscope.profiler.capture import Request
 from stallscope.profiler.capture_writer import CaptureWriter
-from stallscope.profiler.counts import BITS, count, stored
-from stallscope.profiler.engine_sampler import EngineSampler, EngineState, plain_state
+from stallscope.profiler.engine_sampler import EngineSampler
 from stallscope.profiler.host import host_facts, tool_facts
 from stallscope.profiler.host_fields import HOST_HZ, host_fields
 from stallscope.profiler.host_sampler import HostSampler
-from stallscope.profiler.ranges import RangeName, load_ranges, phase_range
+from stallscope.profiler.ranges import load_ranges
 from stallscope.profiler.recorded_device import Device, check_device, open_device
 from stallscope.profiler.recorder_checks import (
     MOST_HZ_OF_ONE,
     check_clock,
     check_hz,
-    event_row,
     request_row,
 )
 from stallscope.profiler.samplers import Closing, Sampler, SamplerThread
 from stallscope.profiler.spec import DeviceSpec, Subject
-from stallscope.profiler.step_span import StepSpan
-from stallscope.profiler.step_work import decode_work, mixed_work, prefill_work, warmup_work
+from stallscope.profiler.step_recorder import StepRecorder
 from stallscope.profiler.subject_json import checked_subject_json
 from stallscope.profiler.wrap.handshake import announce
 
 
-class Recorder:
+class Recorder(StepRecorder):
     """Records a run into a capture file; a context manager, usable around anybody's own loop.
 
     `with recorder.prefill(512): …` and `with recorder.decode(8, context_tokens=5120): …` each leave
@@ -67,12 +60,7 @@ class Recorder:
         check_clock(clock)
         checked_subject_json(subject)
         load_ranges()
-        self.now = clock
-        self.engine_state = EngineState()
-        self._step_ids = itertools.count()
-        self._noted: BaseException | None = None
-        self._writer = CaptureWriter(path, force=force)
-        self.add: Callable[[Row | EncodedEvent], None] = self._writer.put
+        super().__init__(CaptureWriter(path, force=force), clock)
         self._samplers: list[SamplerThread] = []
         self._device = open_device(device)
         announce(self._writer.path, clock)
@@ -82,92 +70,9 @@ class Recorder:
         for sampler, most_hz in self._device.samplers:
             self.sample(sampler, hz=min(sample_hz, most_hz or sample_hz))
 
-    def prefill(self, tokens: int, *, requests: int = 1, cached_tokens: int = 0) -> StepSpan:
-        """Time a prefill of `tokens` new tokens in all, over `cached_tokens` already in the cache.
-
-        Several requests are taken to be of equal length.
-        """
-        work = prefill_work(tokens, requests, cached_tokens)
-        return StepSpan(self, work, phase_range("prefill", work.prefill_tokens))
-
-    def decode(self, batch: int, *, context_tokens: int | None = None) -> StepSpan:
-        """Time a decode step: `context_tokens` KV entries read in all, None if not known."""
-        work = decode_work(batch, context_tokens)
-        return StepSpan(self, work, phase_range("decode", work.decode_requests))
-
-    def mixed(
-        self,
-        prefill_tokens: int,
-        batch: int,
-        *,
-        prefill_requests: int = 1,
-        cached_tokens: int = 0,
-        context_tokens: int | None = None,
-    ) -> StepSpan:
-        """Time a step that prefills and decodes; `context_tokens` are those of the decode part."""
-        prefill = prefill_work(
-            count("prefill_tokens", prefill_tokens),
-            count("prefill_requests", prefill_requests),
-            cached_tokens,
-        )
-        work = mixed_work(prefill, decode_work(batch, context_tokens))
-        tokens = work.prefill_tokens + work.decode_requests
-        return StepSpan(self, work, phase_range("mixed", tokens))
-
-    def warmup(self, tokens: int) -> StepSpan:
-        """Time a pass that no figure shall contain."""
-        work = warmup_work(tokens)
-        return StepSpan(self, work, phase_range("warmup", work.prefill_tokens))
-
-    def step_range(self, name: RangeName, tokens: int) -> AbstractContextManager[object]:
-        """Return the NVTX range alone, for an engine that fills its own rows."""
-        return phase_range(name, tokens)
-
-    def next_step_id(self) -> int:
-        """Return the next step's number; steps timed by this recorder take theirs here too."""
-        return next(self._step_ids)
-
-    def event(
-        self, kind: str, request: int | None = None, t_ns: int | None = None, **data: Any
-    ) -> None:
-        """Record something that happened, now unless `t_ns` says when; `data` must be JSON."""
-        if t_ns is None:
-            t_ns = self.now()
-        self.add(event_row(t_ns, kind, request, data))
-
     def request(self, row: Request) -> None:
         """Record a request; put it again as it lives on, and the last row stays."""
         self.add(request_row(row))
-
-    def token(self, request: int, t_ns: int | None = None) -> None:
-        """Record a generated token."""
-        if type(request) is not int or request >> BITS:
-            request = stored("request", request)
-        if t_ns is None:
-            t_ns = self.now()
-        elif type(t_ns) is not int or t_ns >> BITS:
-            t_ns = stored("t_ns", t_ns)
-        self.add(tuple.__new__(Token, (request, t_ns)))  # in half the time of Token(…)
-
-    def note_error(self, error: BaseException, **data: Any) -> None:
-        """Record an exception that is passing through."""
-        self._noted = error
-        self.event("error", type=type(error).__name__, message=str(error), **data)
-
-    def set_engine_state(
-        self,
-        *,
-        waiting: int | None = None,
-        running: int | None = None,
-        kv_used_bytes: int | None = None,
-        kv_total_bytes: int | None = None,
-    ) -> None:
-        """Say how the engine stands, as a whole: what is left out is not known.
-
-        Samples read it from then on, and steps timed here when they end.
-        """
-        state = (waiting, running, kv_used_bytes, kv_total_bytes)
-        self.engine_state = plain_state(state)
 
     def set_subject(self, subject: Subject) -> None:
         """Say what is observed, as late as after the probes."""

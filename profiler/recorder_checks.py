@@ -7,14 +7,13 @@ from collections.abc import Callable
 from types import UnionType
 from typing import Any, get_args, get_type_hints
 
-from stallscope.profiler.capture import Event, Request
-from stallscope.profiler.capture_rows import EncodedEvent, encoded
-from stallscope.profiler.counts import BITS, stored
+from stallscope.profiler.capture import Request
+from stallscope.profiler.capture_rows import encoded
+from stallscope.profiler.counts import stored
 
 MOST_HZ = 100  # NVML averages over a sixth of a second and more: faster tells nothing new
 MOST_HZ_OF_ONE = 1000  # of a sampler whose cost the caller knows
 
-_PLAIN = frozenset({int, float, str, bool, type(None)})
 _FEW_BRACKETS = 100
 _NO_JSON = (TypeError, ValueError, OverflowError, RecursionError)
 _REQUEST = {
@@ -48,19 +47,10 @@ def check_clock(clock: Callable[[], int]) -> None:
         )
 
 
-def event_row(
-    t_ns: int, kind: str, request: int | None, data: dict[str, Any]
-) -> Event | EncodedEvent:
-    """Return the event's row; data that are not plain are encoded now, and so cannot change."""
-    if type(t_ns) is not int or t_ns >> BITS:
-        t_ns = stored("t_ns", t_ns)
-    if type(kind) is not str or not kind.isascii():
-        kind = _text("kind", kind)
-    if request is not None and (type(request) is not int or request >> BITS):
-        request = stored("request", request)
-    if _PLAIN.issuperset(map(type, data.values())):
-        return tuple.__new__(Event, (t_ns, kind, request, data))  # in half the time of Event(…)
-    return EncodedEvent(t_ns, kind, request, _json(kind, data))
+def event_text(kind: str, request: int | None, data: dict[str, Any]) -> tuple[str, int | None, str]:
+    """Return the event's kind, request and data in JSON, as of now."""
+    kind = _text("kind", kind)
+    return kind, request, _json(kind, data)
 
 
 def request_row(row: Request) -> Request:

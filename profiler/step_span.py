@@ -7,12 +7,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from stallscope.errors import CaptureError
-from stallscope.profiler.capture import Step
 from stallscope.profiler.counts import BITS, count
-from stallscope.profiler.step_work import StepWork
+from stallscope.profiler.notes import Work
 
 if TYPE_CHECKING:
-    from stallscope.profiler.recorder import Recorder
+    from stallscope.profiler.step_recorder import StepRecorder
 
 
 class StepSpan:
@@ -20,20 +19,19 @@ class StepSpan:
 
     __slots__ = ("_forward_ns", "_id", "_range", "_recorder", "_start_ns", "_work")
 
-    def __init__(
-        self, recorder: Recorder, work: StepWork, nvtx_range: AbstractContextManager[object]
-    ) -> None:
-        self._recorder = recorder
-        self._work = work
-        self._range = nvtx_range
-        self._forward_ns: int | None = None
-        self._id = 0
-        self._start_ns = 0
+    # Set by whoever makes it, where an __init__ would cost a microsecond beside a model.
+    _recorder: StepRecorder
+    _work: Work
+    _range: AbstractContextManager[object]
+    _forward_ns: int | None
+    _id: int
+    _start_ns: int
 
     def __enter__(self) -> StepSpan:
-        self._id = self._recorder.next_step_id()
+        recorder = self._recorder
+        self._id = next(recorder._step_ids)
         self._range.__enter__()
-        self._start_ns = self._recorder.now()
+        self._start_ns = recorder.now()
         return self
 
     def __exit__(
@@ -42,14 +40,17 @@ class StepSpan:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        end_ns = self._recorder.now()
+        recorder = self._recorder
+        end_ns = recorder.now()
         self._range.__exit__(None, None, None)
+        work, state = self._work, recorder._state
+        note = ("timed", self._id, self._start_ns, end_ns, self._forward_ns, work, state)
         if error is None:
-            self._recorder.add(self._row(end_ns))
+            recorder._writer.put(note)
             return
         with suppress(CaptureError):  # the error that is passing is the one to see
-            self._recorder.add(self._row(end_ns))
-            self._recorder.note_error(error, step=self._id)
+            recorder._writer.put(note)
+            recorder.note_error(error, step=self._id)
 
     def forward(self) -> Forward:
         """Mark the forward call: `with step.forward(): …`; several add up.
@@ -69,15 +70,8 @@ class StepSpan:
         """
         if type(elapsed_ns) is not int or elapsed_ns >> BITS:
             elapsed_ns = count("elapsed_ns", elapsed_ns)
-        self._forward_ns = (self._forward_ns or 0) + elapsed_ns
-
-    def _row(self, end_ns: int) -> Step:
-        start_ns, forward_ns = self._start_ns, self._forward_ns
-        host_ns = None if forward_ns is None else end_ns - start_ns - forward_ns
-        timed = (self._id, 0, start_ns, end_ns, forward_ns, host_ns)
-        work, engine = self._work, self._recorder.engine_state
-        # In the order of Step's fields, and in a quarter of the time of Step(id=…).
-        return tuple.__new__(Step, (*timed, *work[:6], *engine, *work[6:], None, None, None, None))
+        known_ns = self._forward_ns
+        self._forward_ns = elapsed_ns if known_ns is None else known_ns + elapsed_ns
 
 
 class Forward:

@@ -67,7 +67,7 @@ class EngineLog(RequestLog):
             warmup=self.warmup,
             window=self._window,
         )
-        self.recorder.add(step)
+        self.recorder.step(step)
         self.step_times.add(step)
         for chunk in plan.chunks:
             self._lives[chunk.request].cached = context(chunk)
@@ -96,8 +96,7 @@ class EngineLog(RequestLog):
                 self._kv("kv_init", t_ns, chunk.tokens, chunk.request)
         if decodes:
             read = sum(keys_read(c.start, c.tokens, self._window) for c in decodes)
-            self._kv("kv_append", t_ns, len(decodes))
-            self._kv("kv_read", t_ns, read)
+            self.kv_traffic(t_ns, len(decodes), read, self._token_bytes)
         for chunk in plan.chunks:
             past = self._past_blocks(context(chunk)) - self._past_blocks(chunk.start)
             if past:

@@ -58,7 +58,7 @@ def _watch(model: Any, recorder: Recorder) -> ForwardWatch:
     def write(seen: ForwardPass) -> None:
         span = Span(seen.start_ns, seen.end_ns, min(seen.forward_ns, seen.end_ns - seen.start_ns))
         number, state = recorder.next_step_id(), recorder.engine_state
-        recorder.add(pass_row(number, seen, state, span, window=window))
+        recorder.step(pass_row(number, seen, state, span, window=window))
 
     _check_arguments(model, recorder)
     window = sliding_window(model)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from stallscope.profiler.capture import Event
 from stallscope.profiler.recorder import Recorder
 from stallscope.runner.request_life import RequestLife
 
@@ -53,7 +52,12 @@ class RequestLog:
     def event(self, kind: str, t_ns: int, request: int | None = None, **data: int) -> None:
         """Record something that happened to the load."""
         if not self.warmup:
-            self.recorder.add(Event(t_ns, kind, request, data))  # our own ints need no check
+            self.recorder.event(kind, request, t_ns, **data)
+
+    def kv_traffic(self, t_ns: int, appended: int, read: int, token_bytes: int) -> None:
+        """Record what a step put into the KV cache and what it read from it, in tokens."""
+        if not self.warmup:
+            self.recorder.kv_traffic(appended, read, token_bytes, t_ns)
 
     def write(self, request: int) -> None:
         """Record a request as it is now."""

@@ -54,7 +54,7 @@ class StaticLog(RequestLog):
             blocked_by=plan.blocked_by,
             window=self._executor.model.spec.sliding_window,
         )
-        self.recorder.add(step)
+        self.recorder.step(step)
         self.step_times.add(step)
         self._grown(span.end_ns, cache)
         if seen.phase == "prefill":

@@ -50,6 +50,9 @@ CALLS: dict[str, Callable[[Recorder, Any], object]] = {
     "kv_used_bytes": lambda r, v: r.set_engine_state(kv_used_bytes=v),
     "kv_total_bytes": lambda r, v: r.set_engine_state(kv_total_bytes=v),
     "elapsed_ns": lambda r, v: r.decode(1).add_forward(v),
+    "appended": lambda r, v: r.kv_traffic(v, 2, 3),
+    "read": lambda r, v: r.kv_traffic(1, v, 3),
+    "token_bytes": lambda r, v: r.kv_traffic(1, 2, v),
 }
 MAY_BE_NONE = {"context_tokens", "waiting", "running", "kv_used_bytes", "kv_total_bytes"}
 # Ids and times may be below zero.
@@ -58,6 +61,7 @@ NUMBERS: dict[str, Callable[[Recorder, Any], object]] = {
     "t_ns": lambda r, v: r.token(1, v),
     "request ": lambda r, v: r.event("x", v),
     "t_ns ": lambda r, v: r.event("x", t_ns=v),
+    "t_ns  ": lambda r, v: r.kv_traffic(1, 2, 3, v),
 }
 
 
@@ -143,9 +147,9 @@ def test_what_torch_calls_a_number(path: Path) -> None:
             recording.event("load", bad=torch.tensor(3))
     with pytest.raises(TypeError, match=r"DeviceSpec or None, not device\(type='cuda', index=0\)"):
         Recorder(path, device=torch.device("cuda:0"))  # type: ignore[arg-type]
-    # NUMBERS: two tokens and two events, all in plain ints.
+    # NUMBERS: two tokens and two events, all in plain ints; of the KV cache's traffic four calls.
     capture = read_capture(path)
-    assert (len(capture.tokens), len(capture.events)) == (2, 2)
+    assert (len(capture.tokens), len(capture.events)) == (2, 2 + 4 * 2)
 
 
 def test_more_pairs_than_fit_are_refused_though_each_count_fits(path: Path) -> None:

@@ -1,0 +1,39 @@
+"""Commit what a run left in the writer's queue: notes to the journal, rows to their tables."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Any
+
+from stallscope.profiler import journal
+from stallscope.profiler.capture_rows import insert_rows, transaction
+
+
+def write(db: sqlite3.Connection, queued: Sequence[Any]) -> None:
+    """Write all that was queued or, with the error of the first that cannot be written, nothing."""
+    if queued:
+        with transaction(db):
+            _put(db, queued)
+
+
+def write_singly(db: sqlite3.Connection, queued: Sequence[Any]) -> str | None:
+    """Write what can be written; return what is wrong with the first that cannot."""
+    wrong = None
+    with transaction(db):
+        for one in queued:
+            try:
+                _put(db, (one,))
+            except sqlite3.OperationalError:
+                raise
+            except Exception as error:
+                wrong = wrong or f"{error!r} in {one!r:.200}"
+    return wrong
+
+
+def _put(db: sqlite3.Connection, queued: Sequence[Any]) -> None:
+    notes = [one for one in queued if type(one) is tuple]
+    if notes:
+        journal.append(db, notes)
+    if len(notes) < len(queued):
+        insert_rows(db, [one for one in queued if type(one) is not tuple])
