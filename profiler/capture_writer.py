@@ -8,7 +8,7 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
@@ -57,6 +57,7 @@ class CaptureWriter:
             raise
         self._queue: deque[Any] = deque()
         self.put: Callable[[Row | MetaRow | Note], None] = self._queue.append
+        self.gather: Callable[[], Iterable[Row]] = tuple  # asked before each commit, on its thread
         self._error: CaptureError | None = None
         self._disk_failed = False
         self._stop = StopSignal()
@@ -127,6 +128,7 @@ class CaptureWriter:
             self._commit()
 
     def _commit(self) -> None:
+        self._gather()
         left = len(self._queue)
         while left and not self._disk_failed:
             rows = [self._queue.popleft() for _ in range(min(left, MOST_ROWS))]
@@ -137,6 +139,12 @@ class CaptureWriter:
             except CaptureError as error:
                 self._disk_failed = True
                 self._fail(error)
+
+    def _gather(self) -> None:
+        try:
+            self._queue.extend(self.gather())
+        except Exception as error:  # of a clock of the caller's
+            self._fail(self._error or CaptureError(f"{self.path}: no samples any more: {error!r}"))
 
     def _write(self, rows: list[Any]) -> None:
         try:

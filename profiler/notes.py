@@ -17,10 +17,10 @@ import msgspec
 
 from stallscope.profiler.capture import Event, Step, Token
 from stallscope.profiler.capture_rows import EncodedEvent
+from stallscope.profiler.engine_sampler import State
 
 Note = tuple[Any, ...]
 Count = int | None
-State = tuple[Count, Count, Count, Count]  # an EngineState's fields
 Work = tuple[str, bool, int, int, int, Count, Count, Count]  # a StepWork's
 NotedRow = Step | Token | Event | EncodedEvent
 

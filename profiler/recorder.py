@@ -12,7 +12,7 @@ from types import TracebackType
 from stallscope.errors import CaptureError
 from stallscope.profiler.capture import Request
 from stallscope.profiler.capture_writer import CaptureWriter
-from stallscope.profiler.engine_sampler import EngineSampler
+from stallscope.profiler.engine_sampler import EngineSamples
 from stallscope.profiler.host import host_facts, tool_facts
 from stallscope.profiler.host_fields import HOST_HZ, host_fields
 from stallscope.profiler.host_sampler import HostSampler
@@ -66,7 +66,9 @@ class Recorder(StepRecorder):
         announce(self._writer.path, clock)
         self._describe(replace(subject, device=device) if type(device) is DeviceSpec else subject)
         self.sample(HostSampler(host_fields()), hz=min(sample_hz, HOST_HZ))
-        self.sample(EngineSampler(lambda: self.engine_state))
+        if sample_hz > 0:
+            samples = EngineSamples(clock, sample_hz)
+            self._state_changed, self._writer.gather = samples.changed, samples.take
         for sampler, most_hz in self._device.samplers:
             self.sample(sampler, hz=min(sample_hz, most_hz or sample_hz))
 

@@ -11,8 +11,8 @@ from stallscope.profiler.capture import Step
 from stallscope.profiler.capture_schema import Row
 from stallscope.profiler.capture_writer import CaptureWriter
 from stallscope.profiler.counts import BITS, count, stored
-from stallscope.profiler.engine_sampler import EngineState, plain_state
-from stallscope.profiler.notes import State, Work
+from stallscope.profiler.engine_sampler import UNKNOWN, EngineState, State, plain_state
+from stallscope.profiler.notes import Work
 from stallscope.profiler.ranges import PhaseRanges, RangeName, phase_range
 from stallscope.profiler.recorder_checks import event_text
 from stallscope.profiler.step_span import StepSpan
@@ -30,7 +30,8 @@ class StepRecorder:
         self.now = clock
         self._writer = writer
         self._step_ids = itertools.count()
-        self._state: State = (None, None, None, None)
+        self._state = UNKNOWN
+        self._state_changed: Callable[[State], None] = lambda _: None
         self._decode_ranges = PhaseRanges("decode")
         self._noted: BaseException | None = None
 
@@ -174,7 +175,9 @@ class StepRecorder:
             if type(value) is not int or value >> BITS:
                 state = plain_state(state)
                 break
-        self._state = state
+        if state != self._state:
+            self._state = state
+            self._state_changed(state)
 
     def note_error(self, error: BaseException, **data: Any) -> None:
         """Record an exception that is passing through."""

@@ -12,7 +12,7 @@ import pytest
 from stallscope.errors import CaptureError
 from stallscope.profiler.capture import DeviceSample, EngineSample, Event
 from stallscope.profiler.capture_file import read_capture
-from stallscope.profiler.engine_sampler import EngineSampler, EngineState
+from stallscope.profiler.engine_sampler import EngineSamples
 from stallscope.profiler.evidence import NotObservable
 from stallscope.profiler.recorder import Recorder
 from stallscope.profiler.samplers import Sample, SamplerThread
@@ -93,13 +93,52 @@ def test_a_failing_file_ends_the_thread_in_silence(
 
 
 def test_the_engines_state_is_sampled_where_it_is_known() -> None:
-    state = EngineState(waiting=4, kv_used_bytes=1 << 40)
-    sampler = EngineSampler(lambda: state)
-    assert list(sampler.sample(7)) == [
-        EngineSample(7, "engine", "waiting", 4.0),
-        EngineSample(7, "engine", "kv_used_bytes", 2.0**40),
+    now = [1_000]
+    samples = EngineSamples(lambda: now[0], hz=1e7)  # every 100 ns, the first at 1,100
+    assert list(samples.take()) == []
+    now[0] = 1_150
+    samples.changed((4, None, 1 << 40, None))
+    assert list(samples.take()) == []  # at 1,100 nothing was known
+    now[0] = 1_310
+    samples.changed((None, 7, None, None))
+    now[0] = 1_450
+    # As it stood at 1,200 and 1,300, and after the change at 1,400.
+    assert list(samples.take()) == [
+        EngineSample(1_200, "engine", "waiting", 4.0),
+        EngineSample(1_200, "engine", "kv_used_bytes", 2.0**40),
+        EngineSample(1_300, "engine", "waiting", 4.0),
+        EngineSample(1_300, "engine", "kv_used_bytes", 2.0**40),
+        EngineSample(1_400, "engine", "running", 7.0),
     ]
-    assert list(EngineSampler(EngineState).sample(7)) == []
+    assert list(samples.take()) == []
+
+
+def test_of_two_changes_between_samples_the_last_counts() -> None:
+    now = [0]
+    samples = EngineSamples(lambda: now[0], hz=10)
+    for waiting in (1, 2, 3):
+        now[0] += 20_000_000
+        samples.changed((waiting, None, None, None))
+    now[0] = 100_000_000
+    assert list(samples.take()) == [EngineSample(100_000_000, "engine", "waiting", 3.0)]
+
+
+def test_a_long_silence_is_not_made_up_for() -> None:
+    now = [0]
+    samples = EngineSamples(lambda: now[0], hz=10)
+    samples.changed((1, None, None, None))
+    now[0] = 2_100_000_000  # 2 s after the first was due: all 21 of them
+    assert len(list(samples.take())) == 21
+    now[0] += 2_100_000_001  # a nanosecond more
+    assert [row.t_ns for row in samples.take()] == [4_200_000_001]
+
+
+def test_a_clock_that_breaks_is_told_by_close(tmp_path: Path) -> None:
+    readings = [1] * 4
+    recording = Recorder(tmp_path / "a.sqlite", clock=lambda: readings.pop(), sample_hz=1)
+    readings.clear()
+    with pytest.raises(CaptureError, match="no samples any more: IndexError"):
+        recording.close()
 
 
 def test_a_recorder_samples_its_engine_state(tmp_path: Path) -> None:
