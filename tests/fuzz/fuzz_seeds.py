@@ -50,7 +50,8 @@ def corpus(*patterns: str) -> list[bytes]:
 
 
 def captures() -> list[bytes]:
-    """Captures with a row of every kind, of steps alone, and of a queue."""
+    """Captures with a row of every kind, also with notes of each, of steps alone, of a queue."""
+    import test_journal as own
     from capture_builders import batch_one, gauges, request
     from test_capture_roundtrip import CAPTURE
 
@@ -65,6 +66,9 @@ def captures() -> list[bytes]:
             path = Path(folder) / "capture"
             write_capture(path, capture)
             found.append(small(path))
+            if capture is CAPTURE:
+                own.put_down(path, own.NOTES)
+                found.append(small(path))
     return found
 
 

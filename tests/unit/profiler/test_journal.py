@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -14,9 +15,11 @@ import msgspec
 import pytest
 
 from stallscope.errors import CaptureError
+from stallscope.profiler import journal
 from stallscope.profiler.capture import Capture, Event, Step, Token
 from stallscope.profiler.capture_file import read_capture
 from stallscope.profiler.capture_writer import CaptureWriter, write_capture
+from stallscope.profiler.notes import Note
 from stallscope.profiler.recorder import Recorder
 
 OWN = Step(2, 0, 5, 6, None, None, "mixed", False, 1, 2, 3, 4, 0, 1, 2, 3, 7, 4, "kv", 0, 1, 2)
@@ -167,8 +170,31 @@ def test_notes_that_find_no_room_in_the_tables_are_told_and_kept(path: Path) -> 
     assert read_capture(path).tokens == tuple(Token(n, n) for n in range(100_000))
 
 
+def put_down(path: Path, notes: Sequence[Note]) -> None:
+    """Leave notes in a capture as a run that was cut leaves them."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        journal.append(db, notes)
+
+
 WORK = ("decode", False, 0, 0, 1, 2, 2, 1)
 STATE = (None, None, None, None)
+
+
+NOTES: tuple[Note, ...] = (
+    ("timed", 0, 1_000, 1_100, 60, WORK, STATE),
+    ("step", OWN),
+    ("token", 3, 1_100),
+    ("kv", 1_100, 8, 5120, 12),
+    ("event", 1_100, "kv_free", 3, {"blocks": 2}),
+    ("text", 1_100, "probe", None, '{"share": 0.5}'),
+)
+
+
+def test_notes_of_a_closed_capture_are_read_too(path: Path) -> None:
+    write_capture(path, Capture())
+    put_down(path, NOTES)
+    capture = read_capture(path)
+    assert [len(rows) for rows in (capture.steps, capture.tokens, capture.events)] == [2, 1, 4]
 
 
 @pytest.mark.parametrize(
