@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from stallscope.analyzers.explain.result import Comparison, ExplainStep
+from stallscope.analyzers.explain.result import Comparison, ExplainStep, Term
 from stallscope.analyzers.explain.terms import compared, of_measure
 from stallscope.analyzers.result import RuleResult
+from stallscope.analyzers.rules import DECODE_TRAFFIC_EXCESS, NOT_MET
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.profiler.evidence import Measure
 
 # By rule: how a measure's name begins, and the line it is held against.
 _LINES = {
     "capacity": (("memory_used", "≥", "near_limit"),),
-    "bandwidth": (("sm_throughput", "<", "sm_low"), ("dram_throughput", ">", "dram_high")),
+    "bandwidth": (
+        *((name, "<", "sm_low") for name in ("sm_throughput", "mfu", "gpu_busy", "tensor")),
+        *((name, ">", "dram_high") for name in ("dram_throughput", "mbu")),
+    ),
     "scheduling": (
         ("queue_wait_share", "≥", "queue_wait_share"),
         ("", "≤", "utilisation_not_high"),
@@ -31,11 +35,26 @@ def explain_rules(rules: Sequence[RuleResult], t: Thresholds) -> tuple[ExplainSt
             question=f"By the document: {rule.text}?",
             answer=rule.status,
             because=rule.reason,
-            terms=tuple(map(of_measure, rule.measures)),
-            comparisons=tuple(_comparisons(rule, t)),
+            terms=(*map(of_measure, rule.measures), *_at_most(rule)),
+            comparisons=(*_comparisons(rule, t), *_ruled_out(rule, t)),
         )
         for rule in rules
     )
+
+
+def _at_most(rule: RuleResult) -> tuple[Term, ...]:
+    """Return the most that DRAM can have run at by what must move, where that settled the rule."""
+    if rule.status != NOT_MET or not rule.reason.endswith("(estimated)"):
+        return ()
+    moved = next((m for m in rule.measures if m.name == "mbu"), None)
+    if moved is None:
+        return ()
+    most, formula = DECODE_TRAFFIC_EXCESS * moved.value, f"{DECODE_TRAFFIC_EXCESS} * mbu"
+    return (Term("dram_at_most", most, "fraction", "estimated", "", None, formula),)
+
+
+def _ruled_out(rule: RuleResult, t: Thresholds) -> tuple[Comparison, ...]:
+    return tuple(compared(term, ">", t.dram_high, "dram_high") for term in _at_most(rule))
 
 
 def _comparisons(rule: RuleResult, t: Thresholds) -> Iterator[Comparison]:

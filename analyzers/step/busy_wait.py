@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import statistics
+from collections.abc import Mapping
 
 from stallscope.analyzers.quantities import samples_of, used_samples
 from stallscope.analyzers.step.limit import Decision
@@ -21,13 +22,20 @@ LOW_POWER = 0.4
 
 def power_share(capture: Capture) -> float | None:
     """Return the mean power over their limits of the devices that work; None where not sampled."""
-    shares = []
-    for device in {s.device for s in used_samples(capture, "power_mw")}:
-        drawn = [s.value for s in used_samples(capture, "power_mw") if s.device == device]
-        limits = [s.value for s in used_samples(capture, "power_limit_mw") if s.device == device]
-        if limits and max(limits) > 0:
-            shares.append(statistics.fmean(drawn) / max(limits))
+    drawn, limits = _by_device(capture, "power_mw"), _by_device(capture, "power_limit_mw")
+    shares = [
+        statistics.fmean(values) / max(limits[device])
+        for device, values in drawn.items()
+        if max(limits.get(device, [0.0])) > 0
+    ]
     return statistics.fmean(shares) if shares else None
+
+
+def _by_device(capture: Capture, name: str) -> Mapping[str, list[float]]:
+    found: dict[str, list[float]] = {}
+    for sample in used_samples(capture, name):
+        found.setdefault(sample.device, []).append(sample.value)
+    return found
 
 
 def busiest_share(capture: Capture) -> float | None:

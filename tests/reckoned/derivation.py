@@ -34,6 +34,10 @@ def faults(report: Mapping[str, Any]) -> list[str]:
             for c in step["comparisons"]
             if c["value"] not in [t["value"] for t in step["terms"] if t["name"] == c["term"]]
         ]
+        if step["id"].startswith("rule-"):
+            compared = {c["term"] for c in step["comparisons"]}
+            missing = {t["name"] for t in step["terms"] if t["name"] not in compared}
+            wrong += [f"{step['id']}: {name} is held against no line" for name in sorted(missing)]
     answers = [step["answer"] for step in report["explain"]]
     if answers.count("decides") > 1:
         wrong.append("two steps decide")

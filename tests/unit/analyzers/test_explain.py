@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from capture_builders import MS, ON_GPU, decodes, request
+from capture_builders import MS, ON_GPU, decodes, request, samples
 from derivation import faults
 
 from stallscope.analyzers.diagnose import diagnose
@@ -61,6 +61,17 @@ def test_a_step_that_reads_its_memory() -> None:
     # Estimated (0.4), no runner-up, every window alike, half of the step unexplained.
     by_hand = 0.4 * (1 - told["unexplained"] / 2)
     assert terms(steps["confidence"])["weight"] == pytest.approx(by_hand)
+
+
+def test_every_number_of_a_rule_is_held_against_its_line() -> None:
+    """Each measure of the document's rules is compared, by whatever name it speaks for one."""
+    for capture in (
+        READING,
+        dataclasses.replace(READING, device_samples=samples("nvml_gpu_util", 1)),
+    ):
+        for name, step in explained(capture).items():
+            if name.startswith("rule-"):
+                assert {c["term"] for c in step["comparisons"]} == set(terms(step)), name
 
 
 def test_a_queue_at_the_sequence_cap() -> None:
