@@ -107,7 +107,7 @@ def unobserved(
                 _TRACE,
             )
         )
-    if missing is None and not costs and capture.engine_samples:
+    if missing is None and not costs and capture.engine_samples and not is_cpu:
         found.append(
             NotObservable(
                 "launch gaps and host time inside a step",

@@ -54,7 +54,9 @@ def _answer(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
         yield "Finding", f"{verdict.finding} (docs/findings.md says when it lies and how to check)"
     if verdict.between:
         yield ("Between" if verdict.between[1:] else "Perhaps"), fmt.listed(verdict.between)
-    if _tells_load(diagnosis):
+    if diagnosis.subject.isolated_phases:
+        yield "Load", f"none was served: phases were isolated; judged on {_phase(verdict.phase)}"
+    elif _tells_load(diagnosis):
         yield "Load", f"{verdict.load}; judged on {_phase(verdict.phase)}"
     else:
         yield "Load", "not observable: neither steps nor requests were recorded"

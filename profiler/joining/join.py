@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from stallscope.errors import InputError
-from stallscope.profiler.capture import Capture, Event, Source
+from stallscope.profiler.capture import Capture, Event, Source, Step
 from stallscope.profiler.file_kinds import InputKind
 from stallscope.profiler.joining.answered import is_answered
 from stallscope.profiler.joining.devices import joined_devices
@@ -26,6 +26,7 @@ from stallscope.profiler.joining.subjects import (
 from stallscope.profiler.joining.window import run_span, within_benchmark
 from stallscope.profiler.joining.work import work_of
 from stallscope.profiler.spec import Subject
+from stallscope.profiler.trace.counted import with_counted_steps
 from stallscope.profiler.wall_clock import wall_clock
 
 _S = 1_000_000_000
@@ -68,7 +69,8 @@ def join(given: Sequence[Given]) -> Capture:
         events=_events(placed, sentences, engines, subject),
         kernels=tuple(k for p in placed for k in p.capture.kernels),
         sources=_sources(placed, placements),
-        meta=_meta(placed) | {"devices": devices.facts, "joined": _joined(others, placements)},
+        meta=with_counted_steps(_meta(placed), _own_steps(placed))
+        | {"devices": devices.facts, "joined": _joined(others, placements)},
         cut=next((p.capture.cut for p in placed if p.capture.cut is not None), None),
     )
 
@@ -109,13 +111,24 @@ def _events(
         for p in parts
         if p.name not in engines.twins
         for e in p.capture.events
-        if p is teller or not infers_cap(e)
+        if (p is teller or not infers_cap(e)) and not _asks_a_cpu_for_kernels(e, subject)
     )
     found = [e for e in told if not is_answered(e, engines.names, subject)]
     found.sort(key=attrgetter("t_ns"))
     first_ns = found[0].t_ns if found else 0
     said = (Event(first_ns, "check", None, {"sentence": sentence}) for sentence in sentences)
     return (*said, *found)
+
+
+def _asks_a_cpu_for_kernels(event: Event, subject: Subject) -> bool:
+    is_cpu = subject.device is not None and subject.device.is_cpu
+    return is_cpu and event.data.get("about") == "kernels"
+
+
+def _own_steps(parts: Sequence[Part]) -> tuple[Step, ...]:
+    """Return the steps that are taken, if another source than a trace tells them."""
+    first = next((p for p in parts if p.capture.steps), None)
+    return first.capture.steps if first is not None and "trace" not in first.capture.meta else ()
 
 
 def _sources(parts: Sequence[Part], placements: Sequence[Placement]) -> tuple[Source, ...]:

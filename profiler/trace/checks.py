@@ -27,10 +27,14 @@ WITHOUT_KERNELS = ("no_kernel_table", "no_kernels", "kernels_not_timed")
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A sentence for the report; with `bottleneck` it ends the verdict at that class."""
+    """A sentence for the report; with `bottleneck` it ends the verdict at that class.
+
+    `about` names what is amiss, for who knows better: "kernels" that are missing.
+    """
 
     sentence: str
     bottleneck: str | None = None
+    about: str | None = None
 
 
 def checks(
@@ -86,9 +90,10 @@ def _without_kernels(trace: Trace, steps: Sequence[MarkedStep]) -> Iterator[Chec
         "ProfilerActivity.CUDA)."
     ]
     if steps:
-        yield Check(f"What a device did in these steps is not known. {' '.join(told)}")
+        said = f"What a device did in these steps is not known. {' '.join(told)}"
+        yield Check(said, about="kernels")
     else:
-        yield Check(f"{' '.join(told)} No range marks a step either.", "profiler")
+        yield Check(f"{' '.join(told)} No range marks a step either.", "profiler", "kernels")
 
 
 def _told(finding: Finding) -> str:

@@ -128,6 +128,8 @@ def _check_events(reduced: Sequence[Reduced], ranks: Sequence[int]) -> Iterator[
         for check in one.checks:
             sentence = check.sentence if len(reduced) == 1 else f"Rank {rank}: {check.sentence}"
             data: dict[str, Any] = {"sentence": sentence}
+            if check.about is not None:
+                data["about"] = check.about
             if blocks and check.bottleneck is not None:
                 data |= {"class": check.bottleneck, "blocks": ["verdict"]}
             yield Event(0, "check", None, data)

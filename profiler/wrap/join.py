@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from stallscope.profiler.capture import Capture, Event, Source, Step
 from stallscope.profiler.spec import Subject
+from stallscope.profiler.trace.counted import with_counted_steps
 from stallscope.profiler.trace.timeline import Trace
 from stallscope.profiler.trace.to_capture import capture_of
 from stallscope.profiler.wrap.agreement import agreement_sentences
@@ -56,7 +57,7 @@ def join_trace(own: Capture, trace: Trace, announced: Announced, *, nsys: str) -
         ),
         events=_in_order([*own.events, *said, *events]),
         sources=(*record.sources, *sources),
-        meta={**traced.meta, **own.meta},
+        meta={**with_counted_steps(traced.meta, own.steps), **own.meta},
     )
 
 

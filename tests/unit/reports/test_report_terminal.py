@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from golden_text import golden, trimmed
@@ -32,6 +33,12 @@ def test_the_answer_comes_first(busy: Diagnosis) -> None:
     lines = terminal.render(busy, width=400).splitlines()
     assert lines[0] == busy.verdict.sentence
     assert lines[2].split() == ["Verdict", "capacity,", "confidence", "86", "%"]
+
+
+def test_isolated_phases_were_no_load(busy: Diagnosis) -> None:
+    apart = replace(busy, subject=replace(busy.subject, isolated_phases=True))
+    said = " ".join(terminal.render(apart).split())
+    assert "Load none was served: phases were isolated; judged on" in said
 
 
 @pytest.mark.parametrize("width", [40, 80, 100, 160])

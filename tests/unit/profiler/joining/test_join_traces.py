@@ -11,9 +11,10 @@ from joined import offsets_s, read_together
 from scripted_load import LOAD, Load, gpu_csv, server_log
 
 from stallscope.errors import InputError
-from stallscope.profiler.capture import Capture, DeviceSample, Step
+from stallscope.profiler.capture import Capture, DeviceSample, Event, Step
 from stallscope.profiler.file_kinds import InputKind
 from stallscope.profiler.joining.join import Given, join
+from stallscope.profiler.spec import DeviceSpec, Subject
 from stallscope.profiler.telemetry.reader import read_telemetry
 
 S = 1_000_000_000
@@ -103,6 +104,28 @@ def step(index: int, start_ns: int, end_ns: int) -> Step:
         | {"id": index, "rank": 0, "start_ns": start_ns, "end_ns": end_ns, "phase": "decode"}
         | {"warmup": False, "prefill_requests": 0, "prefill_tokens": 0, "decode_requests": 1}
     )
+
+
+@pytest.mark.parametrize("is_cpu", [True, False])
+def test_a_record_tells_what_a_trace_of_it_does_not(is_cpu: bool) -> None:
+    """Its steps count requests, and a CPU has no kernels to trace."""
+    clock = {"clock": {"t_ns": 0, "unix_ns": round(LOAD.start.timestamp()) * S}}
+    device = DeviceSpec("one", {"fp32": 1e11}, None, 1e10, is_cpu=is_cpu)
+    steps = tuple(step(i, i * 9 * S, (i * 9 + 4) * S) for i in range(4))
+    missing = Event(0, "check", None, {"sentence": "Trace with -t cuda.", "about": "kernels"})
+    record = Capture(subject=Subject(device=device), steps=steps, meta=clock)
+    traced = Capture(steps=steps, events=(missing,), meta=clock | {"trace": {"counted": False}})
+    capture = join(
+        [
+            Given("run.sqlite", InputKind.CAPTURE, record, None),
+            Given("trace.json", InputKind.KINETO, traced, None),
+        ]
+    )
+    assert capture.meta["trace"]["counted"] is True
+    assert (missing in capture.events) is not is_cpu
+    # Of two traces alone the marks count on.
+    alone = join([Given(n, InputKind.KINETO, traced, None) for n in ("a.json", "b.json")])
+    assert alone.meta["trace"]["counted"] is False
 
 
 @pytest.mark.parametrize(("off_s", "is_joined"), [(1.9, True), (2.1, False)])

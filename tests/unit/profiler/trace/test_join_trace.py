@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from trace_builder import US, calls, copies, kernels, ranges, trace
 
+from stallscope.analyzers.diagnose import diagnose
 from stallscope.profiler.capture import Capture, DeviceSample, Event, KernelSummary, Source, Step
 from stallscope.profiler.spec import DeviceSpec, Subject
 from stallscope.profiler.trace.timeline import CallKind, Finding, Series, Trace
@@ -123,6 +124,17 @@ def test_ranges_tell_the_kernels_and_the_record_stands() -> None:
     assert found.meta["tool"] == {"name": "stallscope"}
     assert found.meta["ended"] == {"unix_ns": 7}
     assert found.meta["trace"]["tools"] == ["made by hand"]
+
+
+def test_the_records_counts_hold_whatever_the_marks_say() -> None:
+    """One request: 40 ms of prefill, 6 and 6.5 ms of decode."""
+    for seen in (MARKED, UNMARKED):
+        found = joined(seen)
+        assert found.meta["trace"]["counted"] is True
+        (rule,) = [r for r in diagnose(found).rules if r.id == "decode-focus"]
+        (share,) = [m.value for m in rule.measures if m.name == "decode_share_requests"]
+        assert share == pytest.approx(12.5 / 52.5)
+        assert rule.status == "not met"
 
 
 def test_everything_is_on_the_records_clock_and_in_order() -> None:
