@@ -20,7 +20,7 @@ def slowed(capture: Capture, k: float) -> Capture:
     def at(t: int) -> int:
         return round(t * k)
 
-    device = capture.subject.device
+    device, engine = capture.subject.device, capture.engine_samples
     rate = capture.subject.rate_per_s
     return dataclasses.replace(
         capture,
@@ -50,7 +50,7 @@ def slowed(capture: Capture, k: float) -> Capture:
         ),
         tokens=tuple(t._replace(t_ns=at(t.t_ns)) for t in capture.tokens),
         device_samples=tuple(s._replace(t_ns=at(s.t_ns)) for s in capture.device_samples),
-        engine_samples=tuple(s._replace(t_ns=at(s.t_ns)) for s in capture.engine_samples),
+        engine_samples=tuple(_of_time(s._replace(t_ns=at(s.t_ns)), k) for s in engine),
         events=tuple(_probed(e._replace(t_ns=at(e.t_ns)), k) for e in capture.events),
         kernels=tuple(
             row._replace(busy_ns=at(row.busy_ns), exposed_ns=ns(row.exposed_ns))
@@ -59,12 +59,21 @@ def slowed(capture: Capture, k: float) -> Capture:
     )
 
 
+def _of_time(sample: EngineSample, k: float) -> EngineSample:
+    """Scale what an engine counts in seconds."""
+    is_seconds = sample.name.endswith(("_s_sum", "_s_total"))
+    return sample._replace(value=sample.value * k) if is_seconds else sample
+
+
 def _probed(event: Event, k: float) -> Event:
-    """Scale what a probe tells: seconds, or a rate in some unit per second."""
+    """Scale what a probe or a trace tells: seconds, or a rate in some unit per second."""
     data = dict(event.data)
     if "time_s" in data:
         data["time_s"] *= k
-    if str(data.get("unit", "")).endswith("/s"):
+    unit = str(data.get("unit", ""))
+    if unit == "s":
+        data["value"] *= k
+    elif unit.endswith("/s"):
         data["value"] /= k
     return event._replace(data=data)
 

@@ -141,6 +141,14 @@ REAL: dict[str, tuple[str, tuple[str, ...], dict[str, Any]]] = {
     "a trace of decode": ("bandwidth", ("torch/tracelens__sglang_Qwen3-8B_decode.json.gz",), {}),
     "a trace of copies": ("interconnect", ("nsys/nsysai__h100_2gpu_1s.sqlite",), {}),
     "a page of DCGM": ("compute", ("dcgm/dcgm_exporter__a100_mig_nvidia_docs.prom",), {}),
+    "one page": ("scheduling", ("prom/vllm025__metrics_vllm_0_25_1_loaded.txt",), {}),
+    "prompts at a flat rate": ("compute", ("logs/issues/vllm_v1_pr37307_prefill_bound.log",), {}),
+    "a benchmark": (
+        "bandwidth",
+        ("bench/h200bench__1_vllm_c1.json",),
+        {"device": "h200-sxm", "model": "models/llama-3-8b.json", "dtype": "bf16"},
+    ),
+    "a late sender": ("client", ("bench/inferenceperf__vllm_stage6_lifecycle.json",), {}),
     "an idle GPU": ("none", ("smi/telegraf__tesla-t4.xml",), {}),
 }
 
