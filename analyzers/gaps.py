@@ -56,6 +56,8 @@ def _of_rules(
 
 def where_to_look(capture: Capture) -> str:
     """Say what to trace when a step's time is not explained."""
+    if capture.subject.engine == "plan":
+        return "run it and trace a few steps: kernels are expected to take more than their floor"
     if capture.subject.device is not None and capture.subject.device.is_cpu:
         if contention(capture) is not None:
             return "run again with the machine to itself"

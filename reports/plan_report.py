@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 
-from stallscope.analyzers.plan.result import FLOOR_ERROR, PhasePlan, Plan
+from stallscope.analyzers.plan.result import FLOOR_ERROR, PhasePlan, Plan, PredictedLimit
 from stallscope.reports.json_report import SCHEMA, dumped, sided_fields, subject_fields
 from stallscope.reports.markdown import render_sections as markdown_sections
 from stallscope.reports.plan_sections import plan_sections
@@ -30,11 +30,18 @@ def render_json(plan: Plan, *, version: str) -> str:
 
 def _fields(plan: Plan) -> Mapping[str, object]:
     fields = asdict(plan) | {"subject": subject_fields(plan.subject)}
-    del fields["phases"]
+    del fields["phases"], fields["limit"]
+    fields["verdict"] = None if plan.limit is None else _verdict(plan.limit)
     if plan.speculation is not None:
         more = {"tpot_s": plan.speculation.tpot_s, "speedup": plan.speculation.speedup}
         fields["speculation"] = asdict(plan.speculation) | more
     return fields | {phase.phase: _phase(phase) for phase in plan.phases}
+
+
+def _verdict(limit: PredictedLimit) -> dict[str, object]:
+    """Return it under the names that a diagnosis's verdict has."""
+    fields = asdict(limit)
+    return {"class": fields.pop("bottleneck"), "next": fields.pop("next_limit"), **fields}
 
 
 def _phase(phase: PhasePlan) -> dict[str, object]:

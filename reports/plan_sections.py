@@ -91,7 +91,8 @@ def _answer(plan: Plan) -> Section:
     )
     known = [(name, p) for name, p in named if p is not None]
     blocks = (Text(plan_sentence(plan), "strong"), Table(_FACTS, tuple(facts)))
-    return Section("", (*blocks, _predictions(known)))
+    judged = () if plan.limit is None else (Text(f"Under this load: {plan.limit.sentence}"),)
+    return Section("", (*blocks, _predictions(known), *judged))
 
 
 def _predictions(known: list[tuple[str, Prediction]]) -> Table:

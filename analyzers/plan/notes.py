@@ -11,6 +11,7 @@ from stallscope.analyzers.plan.result import FLOOR_ERROR, MemoryMap
 from stallscope.analyzers.words import percent
 from stallscope.profiler.evidence import NotObservable
 
+MOST_JUDGED = 128  # requests at once whose predicted run is judged as a recorded one
 _NO_LINK = "Times of communication between the devices"
 _LINK_HOW = "Give link_bytes_per_s, one direction, in the --gpu-file"
 
@@ -97,7 +98,15 @@ def unpredicted(
     if not _knows_link(options):
         missing = NotObservable(_NO_LINK, _link_reason(options), _LINK_HOW)
         return (missing, *_unpredicted_latency(options, memory))
-    return _unpredicted_latency(options, memory)
+    return (*_unpredicted_latency(options, memory), *_unjudged(options))
+
+
+def _unjudged(options: PlanOptions) -> tuple[NotObservable, ...]:
+    if options.concurrency <= MOST_JUDGED:
+        return ()
+    reason = f"more than {MOST_JUDGED} requests at once are simulated in groups"
+    how = f"plan --concurrency {MOST_JUDGED} or fewer; what binds the phases is told at any number"
+    return (NotObservable("the limit under this load", reason, how),)
 
 
 def _unpredicted_latency(options: PlanOptions, memory: MemoryMap) -> tuple[NotObservable, ...]:

@@ -13,6 +13,7 @@ from stallscope.analyzers.plan.choices import compare_choices
 from stallscope.analyzers.plan.memory import memory_map
 from stallscope.analyzers.plan.notes import plan_notes, unpredicted
 from stallscope.analyzers.plan.options import PlanOptions, subject_of
+from stallscope.analyzers.plan.predicted_run import predicted_limit
 from stallscope.analyzers.plan.predictions import likely_model, predictions
 from stallscope.analyzers.plan.result import MemoryMap, Plan, Sweep
 from stallscope.analyzers.plan.steps import (
@@ -58,6 +59,7 @@ def plan(options: PlanOptions) -> Plan:
         not_observable=(*missing, *unpredicted(options, memory, cost)),
         choices=compare_choices(options, options.choices) if len(options.choices) > 1 else (),
         sweep=_sweep(options, memory, cost),
+        limit=predicted_limit(options, memory, cost),
         calibration=machine.calibration if machine is not None else None,
         speculation=_speculation(options, memory, cost),
         **predicted,

@@ -12,13 +12,14 @@ from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.plan.memory import STEP_TOKENS, scheduler_config
 from stallscope.analyzers.plan.options import PlanOptions, subject_of
 from stallscope.analyzers.plan.result import FLOOR_ERROR, MemoryMap, Prediction
-from stallscope.analyzers.whatif.simulate import Load, Overhead, Simulated, simulate
+from stallscope.analyzers.whatif.simulate import Load, Overhead, Simulated, Watch, simulate
 from stallscope.profiler.spec import Calibration
 
-_QUEUE_OF = 2  # clients simulated for each request that fits: more only wait longer
+_QUEUE_OF = 2  # clients simulated for each request that fits, at least: more only wait longer
 _MOST_CLIENTS = 128  # simulated one by one
 _MOST_REQUESTS = 2048  # simulated in all
 LEAST_ERROR = 0.15  # of a calibrated prediction: other processes and hours differ by as much
+_WATCHED_WAVES = 2  # the second one keeps the queue up until the first is served
 _WAVES = 4  # each client's requests in the simulated closed loop
 
 
@@ -41,16 +42,22 @@ def calibrated_reach(fitted: Calibration | None) -> Achievable:
 
 
 def closed_loop(
-    options: PlanOptions, cost: CostModel, overhead: Overhead, *, slots: int, clients: int
+    options: PlanOptions,
+    cost: CostModel,
+    overhead: Overhead,
+    *,
+    slots: int,
+    clients: int,
+    watch: Watch | None = None,
 ) -> Simulated:
     """Run a closed loop of `clients` on an engine with room for `slots` whole requests at once.
 
     As engines do, it lets more in while requests are short, and preempts later. Of clients far
     beyond the slots only some are run: see _with_queue. Of very many that are, each simulated one
-    stands for several.
+    stands for several. Where it is watched all clients are run, for half as long.
     """
     tokens = options.input_tokens + options.output_tokens
-    run = min(clients, max(_QUEUE_OF * slots, 1))
+    run = min(clients, _most_let_in(options, slots)) if watch is None else clients
     times = -(-run // _MOST_CLIENTS)
     simulated_clients = round(run / times)
     step_tokens = max(1, max(STEP_TOKENS, run) // times)  # no engine takes fewer than requests
@@ -58,21 +65,35 @@ def closed_loop(
     pushing = scheduler_config(options, step_tokens=step_tokens).most_blocks(tokens) - each
     blocks = each * max(1, slots // times) + pushing
     config = scheduler_config(options, num_blocks=blocks, step_tokens=step_tokens)
-    waves = 1 if run == 1 else max(1, min(_WAVES, _MOST_REQUESTS // simulated_clients))
+    most_waves = _WAVES if watch is None else _WATCHED_WAVES
+    waves = 1 if run == 1 else max(1, min(most_waves, _MOST_REQUESTS // simulated_clients))
     request = (0.0, options.input_tokens, options.output_tokens)
     load = Load((request,) * (waves * simulated_clients), simulated_clients, times)
     config = replace(config, max_num_seqs=simulated_clients)
-    return _with_queue(simulate(load, config, cost, overhead), clients - run)
+    return _with_queue(simulate(load, config, cost, overhead, watch), clients - run)
+
+
+def _most_let_in(options: PlanOptions, slots: int) -> int:
+    """Bound how many requests an engine lets in at once: as many prompts as fit, and a queue."""
+    config = scheduler_config(options, step_tokens=1)
+    whole = config.most_blocks(options.input_tokens + options.output_tokens)
+    prompts = slots * whole // config.most_blocks(options.input_tokens)
+    return max(prompts + slots, _QUEUE_OF * slots, 1)
 
 
 def simulated(
-    options: PlanOptions, memory: MemoryMap, cost: CostModel, overhead: Overhead
+    options: PlanOptions,
+    memory: MemoryMap,
+    cost: CostModel,
+    overhead: Overhead,
+    watch: Watch | None = None,
 ) -> Simulated | None:
     """Run the plan's load; None where not one request fits."""
     if memory.max_concurrency == 0:
         return None
     fits = options.concurrency if memory.max_concurrency is None else memory.max_concurrency
-    return closed_loop(options, cost, overhead, slots=max(1, fits), clients=options.concurrency)
+    slots, clients = max(1, fits), options.concurrency
+    return closed_loop(options, cost, overhead, slots=slots, clients=clients, watch=watch)
 
 
 def _with_queue(result: Simulated, more_clients: int) -> Simulated:

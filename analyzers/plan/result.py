@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stallscope.analyzers.cost.speculation import Speculation
-from stallscope.analyzers.result import BudgetPart, KvRow, OperatorRow
+from stallscope.analyzers.result import BudgetPart, KvRow, Limits, OperatorRow
 from stallscope.profiler.evidence import NotObservable
 from stallscope.profiler.spec import Calibration, Subject
 
@@ -128,6 +128,22 @@ class Sweep:
 
 
 @dataclass(frozen=True, slots=True)
+class PredictedLimit:
+    """What the verdict's engine says of the predicted run; see result.Verdict for the fields.
+
+    It has no confidence: what it rests on is predicted, not seen.
+    """
+
+    bottleneck: str
+    load: str
+    phase: str
+    between: tuple[str, ...]
+    next_limit: str | None
+    limits: Limits
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """Everything `plan` shows."""
 
@@ -148,3 +164,4 @@ class Plan:
     sweep: Sweep | None = None
     speculation: Speculation | None = None
     calibration: Calibration | None = None
+    limit: PredictedLimit | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from stallscope.analyzers.cost.operators import StepShape
 from stallscope.analyzers.cost.roofline import CostModel
@@ -87,6 +88,14 @@ def shape_of(plan: StepPlan, window: int | None = None) -> StepShape:
     )
 
 
+class Watch(Protocol):
+    """What is told of a simulated run as it goes; times in seconds."""
+
+    def step(self, plan: StepPlan, scheduler: Scheduling, start_s: float, end_s: float) -> None: ...
+
+    def finished(self, index: int, arrived_s: float, first_s: float, end_s: float) -> None: ...
+
+
 class _Clients:
     """Feeds requests as they arrive."""
 
@@ -125,8 +134,14 @@ class _Clients:
         return self._due[0][0] if self._due else None
 
 
-def simulate(load: Load, config: SchedulerConfig, cost: CostModel, overhead: Overhead) -> Simulated:
-    """Simulate a load to its end.
+def simulate(
+    load: Load,
+    config: SchedulerConfig,
+    cost: CostModel,
+    overhead: Overhead,
+    watch: Watch | None = None,
+) -> Simulated:
+    """Simulate a load to its end; `watch` is told of each step and each request's end.
 
     Raises ValueError where a request could never run within `config`.
     """
@@ -146,12 +161,16 @@ def simulate(load: Load, config: SchedulerConfig, cost: CostModel, overhead: Ove
             continue
         seconds = _step_seconds(plan, load.times, cost, overhead, result)
         _account_queue(plan, scheduler, load.times, seconds, result)
+        if watch is not None:
+            watch.step(plan, scheduler, now, now + seconds)
         now += seconds
         for chunk in plan.chunks:
             if chunk.samples:
                 result.output_tokens += load.times
                 first.setdefault(chunk.request, now)
         for index in scheduler.complete(plan):
+            if watch is not None:
+                watch.finished(index, clients.arrived[index], first[index], now)
             _finish(result, clients, index, first[index], now)
     result.duration_s = now - min(clients.arrived.values(), default=0.0)
     return result

@@ -114,3 +114,15 @@ def test_several_devices_say_which_sizes_are_of_each() -> None:
 def test_a_plan_that_does_not_fit_says_what_it_could_not_work_out() -> None:
     text = render_terminal(planned(device=load_device("t4"), dtype="fp32"), width=200)
     assert "TTFT, TPOT and throughput: not one request fits" in text
+
+
+def test_the_limit_under_load_is_told_and_is_json_as_a_verdict_is() -> None:
+    whole = planned()
+    assert whole.limit is not None
+    text = " ".join(render_terminal(whole, width=120).split())
+    assert f"Under this load: {whole.limit.sentence}" in text
+    verdict = json.loads(render_json(whole, version="9.9.9"))["verdict"]
+    assert (verdict["class"], verdict["load"]) == ("bandwidth", "served")
+    assert set(verdict["limits"]) == {"ttft", "tpot", "throughput"}
+    assert "confidence" not in verdict
+    assert json.loads(render_json(planned(device=None), version="9.9.9"))["verdict"] is None
