@@ -19,6 +19,7 @@ from stallscope.profiler.ncu.pages import has_page
 from stallscope.profiler.nsys.stats_tables import has_table
 from stallscope.profiler.profiler_text import has_profiler_text
 from stallscope.profiler.regular_file import check_readable
+from stallscope.profiler.server_log.docker import is_docker, texts_in
 from stallscope.profiler.server_log.reader import has_log
 from stallscope.profiler.telemetry.formats import form_of
 from stallscope.profiler.text_lines import decoded
@@ -80,13 +81,15 @@ def input_kind(path: Path) -> InputKind | None:
             return InputKind.CAPTURE
         return InputKind.NSYS_SQLITE if _is_nsys(path, head) else None
     text = decoded(_unzipped(head) if head.startswith(GZIP) else head)
+    if is_docker(text):
+        return InputKind.SERVER_LOG if has_log(list(texts_in(text))) else None
     if not head.startswith(GZIP) and not _is_trace(text) and has_results(text):
         return InputKind.BENCHMARK
     if _JSON_START.match(text):
         return InputKind.KINETO if _is_trace(text) else None
     lines = text.splitlines(keepends=True)
     if head.startswith(GZIP):
-        return None
+        return InputKind.SERVER_LOG if has_log(lines) else None
     if has_page(lines):
         return InputKind.NCU_PAGE
     if has_table(lines):

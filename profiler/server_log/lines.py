@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 from stallscope.errors import InputError
-from stallscope.profiler.server_log.clock import LEVEL, LogClock, stamp_of
+from stallscope.profiler.server_log.clock import LEVEL, LogClock, Stamp, stamp_of
+from stallscope.profiler.server_log.docker import is_docker, record_of
+from stallscope.profiler.unpacked import GZIP, unpacked
 
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _RECORD = re.compile(rf"{LEVEL} \d\d-\d\d \d\d:\d\d:\d\d")
 _PROCESS = re.compile(r"\((?:\w+ )?\w+=[^()\n]{1,80}\)\s*$|\(\w+ pid=\d+\)\s*$")
 _BLOCK = 1 << 20  # read at once; a line that is longer comes in pieces: requests are echoed whole
+MOST_UNPACKED = 1 << 30  # bytes: a log of a gzip file, which may be one of zeros
 _KEEP = 1 << 14  # of a record; flags and figures stand at its head
 _HEAD = 400
 _ECHO = ("Received request", "GenerateReqInput(", "Added request", "Receive: obj", "Finish: obj")
@@ -33,23 +37,43 @@ def read_log(path: Path, marks: Sequence[str], clock: LogClock) -> tuple[Line, .
     from stallscope.profiler.server_log.likely_lines import LikelyLines
 
     likely = LikelyLines([mark.encode() for mark in marks])
-    lines = (raw for block in _blocks(path) for raw in likely.find(block))
-    texts = (text for raw in lines for text in _plain(raw).splitlines() if _holds(text, marks))
+    blocks = _blocks(path)
+    first = next(blocks, b"")
+    as_written = _of_docker if is_docker(first[:_HEAD].decode(errors="replace")) else _alone
+    lines = (raw for block in chain((first,), blocks) for raw in likely.find(block))
+    texts = (
+        (text, time)
+        for raw in lines
+        for whole, time in as_written(raw)
+        for text in whole.splitlines()
+        if _holds(text, marks)
+    )
     return tuple(
-        Line(clock.tell(stamp_of(record)), _level(record), record[:_KEEP])
-        for text in texts
+        Line(clock.tell(time or stamp_of(record)), _level(record), record[:_KEEP])
+        for text, time in texts
         for record in cleaned(text)
         if (record is text or _holds(record, marks)) and not _is_echo(record)
     )
+
+
+def _alone(raw: bytes) -> Iterator[tuple[str, Stamp | None]]:
+    """Yield a line, which tells its time itself."""
+    yield _plain(raw.decode(errors="replace")), None
+
+
+def _of_docker(raw: bytes) -> Iterator[tuple[str, Stamp | None]]:
+    """Yield a record with the daemon's time; nothing for a damaged one."""
+    record = record_of(raw.decode(errors="replace"))
+    if record is not None:
+        yield _plain(record[0]), record[1]
 
 
 def _holds(text: str, marks: Sequence[str]) -> bool:
     return any(mark in text for mark in marks)  # several times as fast as one pattern of them all
 
 
-def _plain(raw: bytes) -> str:
-    """Decode without colours; what stands behind a carriage return is still a line of its own."""
-    text = raw.decode(errors="replace")
+def _plain(text: str) -> str:
+    """Leave out colours; what stands behind a carriage return is still a line of its own."""
     return _ESCAPE.sub("", text) if "\x1b" in text else text
 
 
@@ -94,8 +118,26 @@ def _blocks(path: Path) -> Iterator[bytes]:
 
 def _reads(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
-        is_utf_16 = file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-        file.seek(0)
+        read = iter(lambda: file.read(_BLOCK), b"")
+        head = next(read, b"")
+        content: Iterator[bytes] = chain((head,), read)
+        if head.startswith(GZIP):
+            content = _unpacked(path, content)
+        head = next(content, b"")
+        is_utf_16 = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
         decode = codecs.getincrementaldecoder("utf-16")("replace").decode if is_utf_16 else None
-        while block := file.read(_BLOCK):
+        for block in chain((head,), content):
             yield decode(block).encode() if decode else block
+
+
+def _unpacked(path: Path, packed: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield what a packed log holds, as far as it is no trap for the memory of whoever opens it."""
+    size = 0
+    for block in unpacked(packed, _BLOCK):
+        size += len(block)
+        if size > MOST_UNPACKED:
+            raise InputError(
+                f"{path} unpacks to more than {MOST_UNPACKED >> 30} GiB; unpack it and give the "
+                "part in question"
+            )
+        yield block

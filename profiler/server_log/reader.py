@@ -17,6 +17,7 @@ from stallscope.profiler.server_log.lines import Line, read_log
 from stallscope.profiler.server_log.readings import periodic_samples
 from stallscope.profiler.server_log.sought import sought
 from stallscope.profiler.spec import Subject
+from stallscope.profiler.wall_clock import WallClock
 
 ENGINES = {
     "vllm": sought(
@@ -95,13 +96,18 @@ def read_server_log(path: str | PathLike[str]) -> Capture:
         steps=steps(passes) if passes else (),
         engine_samples=tuple(sorted(samples, key=lambda s: (s.t_ns, s.engine))),
         events=tuple(sorted([*events, *_unstated(samples)], key=lambda e: e.t_ns)),
-        sources=(Source(0, f"{engine} log", str(path), "server's local time, in seconds", 0, 0),),
+        sources=(Source(0, f"{engine} log", str(path), _clock_name(wall), 0, 0),),
         meta={
             "ended": {},
             "clock": None if wall is None else wall.meta(),
             "server_log": {**facts.names, **facts.numbers},
         },
     )
+
+
+def _clock_name(wall: WallClock | None) -> str:
+    is_unix = wall is not None and wall.has_zone
+    return "unix time, in seconds" if is_unix else "server's local time, in seconds"
 
 
 def _engine(lines: Sequence[Line]) -> str | None:

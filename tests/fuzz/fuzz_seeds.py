@@ -139,7 +139,13 @@ def server_logs() -> list[bytes]:
         *(sglang.NEW * 6, step * 4, other.OLD + other.NEW),
         failed.FLAGS + failed.LOAD + failed.LOADED + failed.OOM,
     )
-    return [text.encode() for text in texts] + corpus("logs/*.log", "logs/*/*.log")
+    found = [text.encode() for text in texts]
+    docker = (
+        json.dumps({"log": line, "stream": "stdout", "time": f"2026-02-03T10:00:{i % 60:02}.5Z"})
+        for i, line in enumerate((vllm.START + vllm.V1 * 20).splitlines(keepends=True))
+    )
+    packed = gzip.compress(found[0], mtime=0)
+    return [*found, "\n".join(docker).encode(), packed, *corpus("logs/*.log", "logs/*/*.log")]
 
 
 def metrics_pages() -> list[bytes]:
