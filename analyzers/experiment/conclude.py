@@ -34,6 +34,8 @@ def _read(group: Group, setting: Setting, *, is_step: bool) -> Finding:
     if setting.kind == "format":
         return _of_format(group)
     values = [setting.default if v == DEFAULT else v for v in group.values]
+    if setting.speeds is not None:
+        values = [setting.speeds.get(v) if isinstance(v, float) else v for v in values]
     numbers = [v for v in values if isinstance(v, float)]
     if len(numbers) < len(values):
         if setting.responds is not None and setting.responds == setting.worse:
@@ -52,7 +54,8 @@ def _read(group: Group, setting: Setting, *, is_step: bool) -> Finding:
     if law == "resource" and setting.worse and turn is not None:
         return _worse(group, setting, turn, response)
     at = min(numbers) if law == "resource" else max(numbers)
-    told = f"{percent(response.share)} of the time follows {setting.what} where that is {at:g}"
+    where = spelled(group.values[numbers.index(at)])
+    told = f"{percent(response.share)} of the time follows {setting.what} where that is {where}"
     return _of_response(group, setting, response, told, is_step=is_step)
 
 

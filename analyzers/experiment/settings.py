@@ -20,7 +20,7 @@ class Setting:
     `responds` is the class where the time follows the setting, `flat` where a resource that should
     matter does not, `worse` where more of a resource costs time. `unit_bytes` of a burden makes its
     slope a bandwidth. `is_speed` says that a time can grow by no more than the setting shrinks;
-    `default` is what an option is where it was not given.
+    `default` is what an option is where it was not given, and `speeds` what stands for a value.
     """
 
     names: tuple[str, ...]
@@ -32,15 +32,26 @@ class Setting:
     unit_bytes: float | None = None
     is_speed: bool = False
     default: float | None = None
+    speeds: Mapping[float, float] | None = None
 
 
+# Of a lane and direction, after encoding: 2.5, 5 GT/s at 8/10; 8, 16, 32 GT/s at 128/130; 64 GT/s.
+_PCIE_GB_PER_S = {1.0: 0.25, 2.0: 0.5, 3.0: 0.985, 4.0: 1.969, 5.0: 3.938, 6.0: 7.563}
 SETTINGS = (
     Setting(
-        ("link_bytes_per_s", "link_gbps", "network_gbps", "link_gb_per_s", "pcie_gen"),
+        ("link_bytes_per_s", "link_gbps", "network_gbps", "link_gb_per_s"),
         "the link between devices",
         "resource",
         "interconnect",
         is_speed=True,
+    ),
+    Setting(
+        ("pcie_gen",),
+        "the PCIe generation",
+        "resource",
+        "interconnect",
+        is_speed=True,
+        speeds=_PCIE_GB_PER_S,
     ),
     Setting(
         ("memory_bytes_per_s", "memory_gb_per_s", "memory_clock_mhz"),

@@ -204,6 +204,17 @@ def test_a_speed_explains_no_more_than_its_own_ratio(slow: float, is_it: bool) -
         assert ("cannot explain that" in found.sentence) != is_it
 
 
+@pytest.mark.parametrize(("slow", "is_it"), [(2.15, True), (2.25, False)])
+def test_a_pcie_generation_stands_for_its_bandwidth(slow: float, is_it: bool) -> None:
+    """The fourth is twice as fast as the third, not a third faster; and a tenth is noise."""
+    found = judged("pcie_gen", [3.0, 4.0], "tpot_s", [slow, 1.0])
+    assert (found.bottleneck == "interconnect") == is_it
+    # Twice the bandwidth saves 0.3 of 1.3: the link takes 0.6 of 1.3 at the third.
+    part = judged("pcie_gen", [3.0, 4.0], "tpot_s", [1.3, 1.0])
+    assert part.bottleneck == "interconnect"
+    assert "46 % of the time follows the PCIe generation where that is 3" in part.sentence
+
+
 def test_no_speed_is_no_bound() -> None:
     """A KV pool half as large may take any time: what it held is computed again."""
     assert judged("kv_gib", [2.0, 1.0], "tpot_s", [1.0, 9.0]).bottleneck == "capacity"
