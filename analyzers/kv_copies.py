@@ -60,7 +60,8 @@ def observe_copies(capture: Capture) -> KvCopies | None:
     subject = capture.subject
     spec, dtype = subject.model, subject.kv_dtype or subject.dtype
     size, tokens = _positive(said, "kv_bytes"), _positive(said, "kv_tokens")
-    ranks = round(_positive(said, "tensor_parallel") or subject.num_devices)
+    replicas = _positive(said, "data_parallel") or 1.0
+    ranks = round(_positive(said, "tensor_parallel") or subject.num_devices / replicas)
     if spec is None or dtype is None or size is None or tokens is None or ranks < 2:
         return None
     if (_positive(said, "pipeline_parallel") or 1) > 1 or spec.linear_attention is not None:

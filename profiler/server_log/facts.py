@@ -20,6 +20,7 @@ _NUMBERS: Mapping[str, tuple[str, ...]] = {
     "block_size": ("block_size", "page_size"),
     "tensor_parallel": ("tensor_parallel_size", "tp_size"),
     "pipeline_parallel": ("pipeline_parallel_size", "pp_size"),
+    "data_parallel": ("data_parallel_size", "dp_size"),
 }
 _NAMES: Mapping[str, tuple[str, ...]] = {
     "model": ("model", "model_path"),

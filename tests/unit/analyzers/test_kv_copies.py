@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,9 +13,11 @@ from stallscope.analyzers.diagnose import diagnose
 from stallscope.analyzers.kv_copies import observe_copies
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.models import load_model
+from stallscope.profiler.server_log.reader import read_server_log
 from stallscope.profiler.spec import Latent, ModelSpec, Subject
 
 LLAMA = load_model("llama-3-8b")
+LATENT = dataclasses.replace(LLAMA, num_layers=61, latent=Latent(512, 64, 128, 128))
 WHOLE = 2 * 32 * 8 * 128 * 2  # layers, KV heads, head_dim, bf16: 131,072 bytes a token
 
 
@@ -29,9 +32,8 @@ def start(
 
 def test_a_whole_latent_on_each_of_eight_ranks() -> None:
     """46.80 GiB ÷ 715,072 tokens = 70,274 bytes; 61 · (512 + 64) · 2 = 70,272: eight copies."""
-    model = dataclasses.replace(LLAMA, num_layers=61, latent=Latent(512, 64, 128, 128))
     stated = {"kv_tokens": 715_072.0, "kv_bytes": 46.80 * 2**30}
-    found = observe_copies(start(0, ranks=8, model=model, **stated))
+    found = observe_copies(start(0, ranks=8, model=LATENT, **stated))
     assert found is not None
     assert found.whole_bytes == 70_272
     assert found.copies == pytest.approx(8 * 70_274 / 70_272, rel=1e-5)
@@ -68,6 +70,14 @@ def test_the_log_s_own_ranks_go_first() -> None:
     assert observe_copies(start(WHOLE / 4, ranks=8, tensor_parallel=4)) is None
 
 
+def test_replicas_share_nothing_and_copy_nothing() -> None:
+    """Eight devices as eight replicas: each keeps its own requests."""
+    assert observe_copies(start(WHOLE, ranks=8, data_parallel=8)) is None
+    found = observe_copies(start(WHOLE, ranks=8, data_parallel=4))
+    assert found is not None
+    assert found.ranks == 2
+
+
 def test_of_a_start_alone_it_is_the_verdict_with_little_confidence() -> None:
     found = diagnose(start(WHOLE))
     assert (found.verdict.bottleneck, found.verdict.confidence) == ("capacity", 0.6)
@@ -95,3 +105,15 @@ def test_under_load_it_is_a_note_beside_what_limits() -> None:
     found = diagnose(dataclasses.replace(start(WHOLE), engine_samples=idle))
     assert found.verdict.bottleneck == "none"
     assert any("2 ranks hold 2.0 copies" in note for note in found.notes)
+
+
+def test_a_real_server_of_four_ranks(corpus: Path) -> None:
+    """DeepSeek-R1, fp8 KV: 62.24 GiB ÷ 1,901,888 tokens = 35,139 bytes; 61 · 576 = 35,136."""
+    log = "vllm__infx_dsr1fp4_b200_tp4_bs16_offloadoff.server.log"
+    capture = read_server_log(corpus / "logs" / log)
+    subject = dataclasses.replace(capture.subject, model=LATENT)
+    assert (subject.num_devices, subject.kv_dtype) == (4, "fp8")
+    found = observe_copies(dataclasses.replace(capture, subject=subject))
+    assert found is not None
+    assert found.stored_bytes == pytest.approx(35_139, abs=1)
+    assert found.copies == pytest.approx(4.0, abs=0.001)
