@@ -106,10 +106,10 @@ def attach(
 ) -> None:
     """Watch a live server through its metrics and say what limits it.
 
-    It is asked for its metrics once a second, and for nothing else. Ctrl-C ends the watch; what was
-    seen until then is judged. Behind -- stands a command whose output passes through and whose
-    exit code is this command's. With --prometheus nothing is watched: what a Prometheus server has
-    scraped of each replica is judged, and the replicas are ranked.
+    It is asked for its metrics once a second, and once for its version and model. Ctrl-C ends the
+    watch; what was seen until then is judged. Behind -- stands a command whose output passes
+    through and whose exit code is this command's. With --prometheus nothing is watched: what a
+    Prometheus server has scraped of each replica is judged, and the replicas are ranked.
     """
     destination = check_output(output, format=format, force=force, fail_on=fail_on, explain=explain)
     limits = read_thresholds(thresholds)

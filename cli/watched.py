@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from stallscope.profiler.attach.address import Address
     from stallscope.profiler.attach.fetch import Fetcher
     from stallscope.profiler.attach.gpus import ServerGpus
+    from stallscope.profiler.attach.identity import Identity
     from stallscope.profiler.attach.watch import Watch
     from stallscope.profiler.capture import Capture
 
@@ -46,10 +47,12 @@ class Seen:
     code: int
     watch: Watch
     gpus: ServerGpus
+    identity: Identity
 
     def capture(self) -> Capture:
         """Return it as a capture. Raises InputError where no scrape had an answer."""
         from stallscope.profiler.attach.failures import FetchFailed
+        from stallscope.profiler.attach.identity import with_identity
         from stallscope.profiler.attach.to_capture import watched_capture
         from stallscope.profiler.wrap.ended import with_end
 
@@ -60,7 +63,8 @@ class Seen:
             raise InputError(f"{shown}: {failed}") from failed
         if not self.watch.scrapes:
             raise InputError(f"{shown}: {self.watch.last_reason}; no scrape had an answer")
-        return with_end(watched_capture(self.watch, self.gpus, shown), self.code)
+        told = with_identity(watched_capture(self.watch, self.gpus, shown), self.identity)
+        return with_end(told, self.code)
 
     def engines(self) -> dict[str, Capture]:
         """Return a capture for each engine behind the page."""
@@ -80,6 +84,7 @@ class Reached:
     fetcher: Fetcher
     watch: Watch
     running: RunningVerdict
+    identity: Identity
 
     def watch_on(self) -> Seen:
         """Watch to the end of the plan, and say on stderr how it stands meanwhile."""
@@ -92,16 +97,17 @@ class Reached:
             self.running.end()
             self.fetcher.close()
             gpus.stop()
-        return Seen(self.plan, code, self.watch, gpus)
+        return Seen(self.plan, code, self.watch, gpus, self.identity)
 
 
 def reach_server(plan: WatchPlan, judge: Callable[[Capture], Diagnosis]) -> Reached:
-    """Ask a server for its page once; nothing is started yet.
+    """Ask a server for its page once, and what it is; nothing is started yet.
 
     Raises InputError where it cannot be read at all.
     """
     from stallscope.profiler.attach.failures import FetchFailed
     from stallscope.profiler.attach.fetch import Fetcher, Patience
+    from stallscope.profiler.attach.identity import Identity, ask_identity
     from stallscope.profiler.attach.scraping import Scraper
     from stallscope.profiler.attach.watch import Watch
     from stallscope.profiler.metrics_page.to_capture import capture_of_scrapes
@@ -121,7 +127,8 @@ def reach_server(plan: WatchPlan, judge: Callable[[Capture], Diagnosis]) -> Reac
     except FetchFailed as failed:
         fetcher.close()
         raise InputError(f"{shown}: {failed}") from failed
-    return Reached(plan, fetcher, watch, running)
+    identity = ask_identity(fetcher) if watch.scrapes else Identity()
+    return Reached(plan, fetcher, watch, running, identity)
 
 
 def _sampled(plan: WatchPlan) -> ServerGpus:

@@ -21,8 +21,8 @@ _BILLIONS = re.compile(r"(?<![\w.])(?:(\d{1,3})x)?(\d{1,4}(?:\.\d{1,3})?)([bm])(
 
 
 def served_name(capture: Capture) -> str | None:
-    """Return the model's name as the log, the page or the benchmark states it."""
-    for source in ("server_log", "metrics_page", "benchmark"):
+    """Return the model's name as the server, its log or page, or the benchmark states it."""
+    for source in ("server", "server_log", "metrics_page", "benchmark"):
         told = capture.meta.get(source)
         name = told.get("model") if isinstance(told, Mapping) else None
         if isinstance(name, str) and name:

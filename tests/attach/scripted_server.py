@@ -19,10 +19,15 @@ Script = Callable[[BaseHTTPRequestHandler, int], None]  # the request, and how m
 
 @dataclass
 class Served:
-    """Where the server answers, and the path and headers of each request."""
+    """Where the server answers, and the path and headers of each request.
+
+    What it says of itself (`says`, by path; else 404) is asked for apart (`asked_itself`).
+    """
 
     port: int
     asked: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    asked_itself: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    says: dict[str, bytes] = field(default_factory=dict)
     scheme: str = "http"
 
     @property
@@ -46,6 +51,12 @@ def serving(
             connections.append(self.connection)
 
         def do_GET(self) -> None:
+            if self.path.endswith(("/version", "/v1/models")):
+                with lock:
+                    served.asked_itself.append((self.path, dict(self.headers)))
+                body = served.says.get(self.path)
+                send(self, body or b"", 200 if body is not None else 404)
+                return
             with lock:
                 served.asked.append((self.path, dict(self.headers)))
                 number = len(served.asked) - 1

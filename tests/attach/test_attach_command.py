@@ -134,6 +134,49 @@ def test_a_full_pool_is_told_while_it_is_watched_and_in_the_end(tmp_path: Path) 
     assert json.loads(again.stdout)["verdict"] == report["verdict"]
 
 
+def test_what_a_server_says_of_itself_is_asked_for_once(tmp_path: Path) -> None:
+    kept = tmp_path / "kept.sqlite"
+    adapter = {"id": "mine", "root": "/adapters/mine", "parent": "m"}
+    own = {"id": "m", "root": "Qwen/Qwen3-8B", "parent": None, "max_model_len": 8192}
+    options = ("--model", "llama-3-8b", "--gpu", "h100-sxm", "--capture", str(kept))
+    with serving(full_pool) as served:
+        served.says["/version"] = b'{"version": "0.25.1"}'
+        served.says["/v1/models"] = json.dumps({"data": [adapter, own]}).encode()
+        report, _ = judged(served.url, *QUICK, *options, STALLSCOPE_BEARER_TOKEN="hidden")
+    assert report["subject"]["workload"] == (
+        "serving Qwen/Qwen3-8B (vllm 0.25.1, requests of up to 8,192 tokens)"
+    )
+    assert [path for path, _ in served.asked_itself] == ["/version", "/v1/models"]
+    assert {h["Authorization"] for _, h in served.asked_itself} == {"Bearer hidden"}
+    assert report["subject"]["model"] is None
+    assert "the capture is of Qwen/Qwen3-8B; give that one's config.json" in report["warnings"][0]
+    assert read_capture(kept).meta["server"] == {
+        "version": "0.25.1",
+        "model": "Qwen/Qwen3-8B",
+        "max_model_len": 8192,
+    }
+
+
+@pytest.mark.parametrize(
+    "says",
+    [
+        {},
+        {"/version": b"{", "/v1/models": b"[1]"},
+        {"/version": b'{"version": 7}', "/v1/models": b'{"data": [{"id": "a\\u0007b"}]}'},
+        {"/version": b'{"version": "' + b"9" * 201 + b'"}', "/v1/models": b'{"data": {}}'},
+        {"/version": b"[" * 200_000, "/v1/models": b'{"data": [7]}'},
+    ],
+)
+def test_a_server_that_says_nothing_of_itself_is_watched_all_the_same(
+    says: dict[str, bytes],
+) -> None:
+    with serving(full_pool) as served:
+        served.says.update(says)
+        report, _ = judged(served.url, *QUICK)
+    assert report["verdict"]["class"] == "capacity"
+    assert report["subject"]["workload"] == "serving m"  # a label on its metrics
+
+
 def test_nothing_secret_is_shown_or_kept(tmp_path: Path) -> None:
     kept, token = tmp_path / "kept.sqlite", tmp_path / "token"
     token.write_text("hidden-token\n")

@@ -69,10 +69,10 @@ def test_a_page() -> None:
         address = parse_address(served.url, path="/metrics")
         fetcher = Fetcher(address, clock=lambda: next(ticks))
         assert fetcher.get() == Answer(100, 200, "text/plain", PAGE)
-        assert fetcher.get("/version").t_ns == 101
+        assert fetcher.get("/other").t_ns == 101
         fetcher.close()
     (path, headers), (other, _) = served.asked
-    assert (path, other) == ("/metrics", "/version")
+    assert (path, other) == ("/metrics", "/other")
     assert headers["Accept-Encoding"] == "identity"
     assert headers["User-Agent"].startswith("stallscope/")
     assert "Authorization" not in headers
