@@ -11,6 +11,15 @@ from stallscope.profiler.capture import Capture, DeviceSample
 BUSY_COUNTERS = ("trace_kernel_busy", "gpu_busy", "dcgm_gr_engine_active", "nvml_gpu_util")
 _BUSY = (*BUSY_COUNTERS, "dcgm_sm_active")
 NEVER_BUSY = 0.05  # a desktop's own drawing keeps NVML's figure at a few per cent
+# What a device does; it was busy at least as long.
+_DOING = frozenset(
+    {
+        *("gpm_sm_util", "gpm_tensor_util", "gpm_dram_util"),
+        *("gpm_fp16_util", "gpm_fp32_util", "gpm_integer_util"),
+        *("dcgm_sm_active", "dcgm_tensor_active", "dcgm_pipe_active", "dcgm_dram_active"),
+        *("nsys_sm_issue", "nsys_tensor_active", "nsys_dram_throughput"),
+    }
+)
 _SURELY = 4 * NEVER_BUSY  # a device that works for so much of the steps is never that idle
 
 
@@ -30,17 +39,28 @@ def busy_by_device(capture: Capture) -> Mapping[str, tuple[DeviceSample, ...]]:
 def unused_devices(capture: Capture) -> frozenset[str]:
     """Name the devices that were never busy while another was: the run did not use them.
 
-    Where steps or tokens tell that the run's own device worked, all that never did are others'. A
-    trace is of the run's own device, however idle.
+    Where steps, tokens, or the counters of a device of which no busy time was sampled tell that the
+    run's own device worked, all that never did are others'. A trace is of the run's own device,
+    however idle.
     """
     seen = busy_by_device(capture)
     peaks = {device: max(s.value for s in rows) for device, rows in seen.items()}
-    unused = frozenset(device for device, peak in peaks.items() if peak <= NEVER_BUSY)
-    if not unused:
-        return unused
-    if _device_worked(capture):
+    idle = frozenset(device for device, peak in peaks.items() if peak <= NEVER_BUSY)
+    if not idle:
+        return idle
+    doing = _doing(capture)
+    unused = idle - doing
+    if doing - frozenset(peaks) or _device_worked(capture):
         return frozenset(d for d in unused if seen[d][0].name != "trace_kernel_busy")
     return unused if len(unused) < len(peaks) else frozenset()
+
+
+def _doing(capture: Capture) -> frozenset[str]:
+    return frozenset(
+        s.device
+        for s in capture.device_samples
+        if s.name in _DOING and s.value > NEVER_BUSY and s.device != "host"
+    )
 
 
 def _device_worked(capture: Capture) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from stallscope.analyzers.load.span import Span
-from stallscope.analyzers.quantities import samples_of
-from stallscope.analyzers.used_devices import NEVER_BUSY, busy_by_device
+from stallscope.analyzers.quantities import used_samples
+from stallscope.analyzers.used_devices import NEVER_BUSY, busy_by_device, unused_devices
 from stallscope.profiler.capture import SAMPLE_WINDOW_NS, Capture
 
 _LEAST_NS = 30 * SAMPLE_WINDOW_NS
@@ -39,10 +39,11 @@ def observe_idle(capture: Capture, span: Span) -> tuple[float, str] | None:
 
     None where no counter tells. A span of no length stands for the whole file.
     """
-    busy = busy_by_device(capture)
+    unused = unused_devices(capture)
     shares = [
         _share([s.value <= NEVER_BUSY for s in samples if _lies_in(span, s.t_ns)])
-        for samples in busy.values()
+        for device, samples in busy_by_device(capture).items()
+        if device not in unused
     ]
     known = [share for share in shares if share is not None]
     source = "samples in which the busiest GPU was busy 5 % or less"
@@ -56,7 +57,7 @@ def observe_idle(capture: Capture, span: Span) -> tuple[float, str] | None:
 
 def _idle_flags(capture: Capture, span: Span) -> list[float]:
     flags: dict[str, list[bool]] = {}
-    for sample in samples_of(capture, "clock_event_reasons"):
+    for sample in used_samples(capture, "clock_event_reasons"):
         if _lies_in(span, sample.t_ns):
             flags.setdefault(sample.device, []).append(bool(int(sample.value) & _GPU_IDLE))
     return [sum(seen) / len(seen) for seen in flags.values()]

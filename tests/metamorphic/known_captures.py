@@ -87,6 +87,7 @@ BUILT: dict[str, tuple[str, Capture]] = {
             )
         ),
     ),
+    "tensor cores alone": ("compute", Capture(device_samples=samples("gpm_tensor_util", 0.7))),
     "idle between kernels": (
         "host",
         Capture(kernels=(kernel("gemm", 40),), device_samples=samples("trace_kernel_busy", 0.4)),

@@ -85,11 +85,11 @@ def test_nine_in_ten_is_not_yet_idle() -> None:
     assert diagnose(watched(samples("nvml_gpu_util", *busy))).verdict.bottleneck == "none"
 
 
-def test_a_busy_gpu_alone_is_undetermined_and_says_what_to_sample() -> None:
+def test_a_busy_gpu_alone_is_undetermined_and_says_what_to_give() -> None:
     rows = (samples("nvml_gpu_util", 0.99), samples("nvml_memory_util", 0.95))
     found = diagnose(watched(*rows))
     assert found.verdict.bottleneck == "undetermined"
-    assert "dcgmi dmon -e 1001,1002,1004,1005" in found.verdict.sentence
+    assert "give the server's log of the same time beside it" in found.verdict.sentence
     assert [r.id for r in found.rules if r.status == "met"] == []
 
 

@@ -41,6 +41,9 @@ def serving(running: float, tokens: tuple[float, float]) -> Capture:
         (serving(1.0, (5.0, 5.0)), False),  # it hangs, and so does its GPU
         (stepping(0.5, samples("nvml_gpu_util", 0.06, device="gpu9")), False),
         (stepping(0.5, samples("trace_kernel_busy", 0.01)), False),  # a trace of the run itself
+        # Of another GPU only counters of what it does were sampled: above 5 % it worked.
+        (Capture(device_samples=(*OTHER, *samples("gpm_tensor_util", 0.06))), True),
+        (Capture(device_samples=(*OTHER, *samples("gpm_tensor_util", 0.05))), False),
     ],
 )
 def test_whose_idle_gpu_it_is(capture: Capture, is_unused: bool) -> None:
@@ -76,3 +79,9 @@ def test_a_run_on_the_cpu_is_not_judged_by_a_gpu() -> None:
     capture = Capture(ON_CPU, steps=decodes(60, device_ns=MS, host_ns=0), events=(event("gap"),))
     watched = dataclasses.replace(capture, device_samples=OTHER)
     assert diagnose(watched).verdict == diagnose(capture).verdict
+
+
+def test_a_gpu_that_works_beside_an_idle_one_is_not_idle() -> None:
+    """No busy time was sampled of the one that works, and a tenth of its tensor cores' time was."""
+    found = diagnose(Capture(device_samples=(*OTHER, *samples("gpm_tensor_util", 0.1))))
+    assert found.verdict.bottleneck == "undetermined"
