@@ -71,6 +71,8 @@ class RunningVerdict:
 def gauges(scrape: Scrape) -> str:
     """Say how many requests run and wait in all engines, and how full the fullest KV cache is."""
     engines = list(scrape.values.values())
+    if not engines and scrape.devices:
+        return "GPUs alone"
     told = []
     for name in ("running", "waiting"):
         values = [e[name] for e in engines if name in e]

@@ -20,7 +20,7 @@ _TOLD = {
 
 
 class Scraper:
-    """Scrapes one server. Raises FetchFailed where there is no page of an inference engine's."""
+    """Scrapes one server. Raises FetchFailed where the page tells of no engine and no GPU."""
 
     def __init__(self, fetcher: Fetcher, clock: Callable[[], int] = time.monotonic_ns) -> None:
         self._fetcher = fetcher
@@ -32,7 +32,7 @@ class Scraper:
         """Get the page once. InputError says what the first one holds where it is no engine's."""
         page = page_of(self._fetcher.get(), self._unix_ns)
         scrape = scrape_of(page)
-        if not scrape.values:
+        if not scrape.values and not scrape.devices:
             if not self._is_known:
                 capture_of([page], self._fetcher.address.shown)
             raise FetchFailed("the page holds no metric of an inference engine")

@@ -23,8 +23,10 @@ def watched_capture(watch: Watch, gpus: ServerGpus, source: str) -> Capture:
     events = (*pages.events, *watch.gaps(), *watch.ending(), *_gpu_events(watch, gpus))
     return replace(
         pages,
-        subject=replace(pages.subject, device=gpus.spec),
-        device_samples=tuple(sorted(_samples(gpus.rows), key=attrgetter("t_ns"))),
+        subject=replace(pages.subject, device=gpus.spec or pages.subject.device),
+        # What a dcgm-exporter tells on the page is of the server's GPUs, wherever that is.
+        device_samples=pages.device_samples
+        or tuple(sorted(_samples(gpus.rows), key=attrgetter("t_ns"))),
         events=tuple(sorted(events, key=attrgetter("t_ns"))),
         meta={**pages.meta, "tool": tool_facts(), **_devices(gpus)},
     )

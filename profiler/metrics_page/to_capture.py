@@ -9,7 +9,7 @@ from stallscope.errors import InputError
 from stallscope.profiler.capture import Capture, EngineSample, Event, Source
 from stallscope.profiler.metrics_page.behind import told_apart
 from stallscope.profiler.metrics_page.counters import Counters, is_counter, restarts
-from stallscope.profiler.metrics_page.devices import with_devices
+from stallscope.profiler.metrics_page.devices import of_devices_alone, with_devices
 from stallscope.profiler.metrics_page.engine_names import engine_names
 from stallscope.profiler.metrics_page.foreign import READ, what_it_holds
 from stallscope.profiler.metrics_page.means import means_of_life
@@ -30,7 +30,7 @@ def capture_of(pages: Sequence[Page], source: str) -> Capture:
     Raises InputError where no page holds a metric of an engine, saying what was found.
     """
     scrapes = [scrape_of(page) for page in pages]
-    if not any(scrape.values for scrape in scrapes):
+    if not any(scrape.values or scrape.devices for scrape in scrapes):
         text = next((page.text for page in pages if page.text.strip()), "")
         raise InputError(f"{source}: {what_it_holds(text)}; {READ}")
     return capture_of_scrapes(scrapes, source)
@@ -45,6 +45,8 @@ def capture_of_scrapes(
     that a page states, or that running requests show. Raises InputError where nothing is told.
     """
     told, servers = told_apart([scrape for scrape in scrapes if scrape.values])
+    if not told and (alone := of_devices_alone(scrapes, source)) is not None:
+        return alone
     if not told:
         raise InputError(f"{source}: no page holds a metric of an engine; {READ}")
     names = engine_names({i for scrape in told for i in scrape.values})

@@ -360,6 +360,35 @@ def test_a_server_that_is_gone_at_the_end_is_in_the_headline(tmp_path: Path) -> 
     assert "At the end the server no longer" in " ".join(again.stdout.split())
 
 
+def gpu_lines(busy: float) -> str:
+    labels = '{gpu="0",UUID="GPU-1",modelName="NVIDIA H100 80GB HBM3"}'
+    return f"DCGM_FI_PROF_GR_ENGINE_ACTIVE{labels} {busy}\nDCGM_FI_DEV_POWER_USAGE{labels} 90\n"
+
+
+@pytest.mark.parametrize(("busy", "verdict"), [(0.0, "none"), (0.9, "undetermined")])
+def test_a_page_of_dcgm_exporter_alone_is_watched_as_telemetry(
+    busy: float, verdict: str, tmp_path: Path
+) -> None:
+    kept = tmp_path / "kept.sqlite"
+    with serving(pages(gpu_lines(busy))) as served:
+        report, said = judged(served.url, *QUICK, "--no-nvml", "--capture", str(kept))
+    assert report["verdict"]["class"] == verdict
+    assert report["subject"]["device"] == "h100-sxm"
+    assert any("and nothing of what was asked of the engine" in n for n in report["notes"])
+    assert f"GPUs alone: {verdict}" in said
+    values = {s.value for s in read_capture(kept).device_samples if "engine_active" in s.name}
+    assert values == {busy}
+
+
+def test_gpus_on_an_engines_page_are_kept() -> None:
+    page = vllm_page(**FULL) + gpu_lines(0.9)
+    with serving(pages(page)) as served:
+        report, _ = judged(served.url, *QUICK, "--no-nvml")
+    assert report["subject"]["device"] == "h100-sxm"
+    assert report["verdict"]["class"] == "capacity"
+    assert [m["value"] for m in report["measures"] if m["name"] == "gpu_busy"] == [0.9]
+
+
 def test_two_engines_behind_one_port() -> None:
     def script(handler: BaseHTTPRequestHandler, number: int) -> None:
         free = vllm_page(running=2, waiting=0, kv=0.1, engine="0", tokens=10 * number)
