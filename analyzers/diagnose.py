@@ -51,6 +51,7 @@ from stallscope.analyzers.result import (
 )
 from stallscope.analyzers.rules import evaluate
 from stallscope.analyzers.series import build_series
+from stallscope.analyzers.stated.engine_figures import engine_measures
 from stallscope.analyzers.step.budget import phase_budgets
 from stallscope.analyzers.step.busy_wait import busy_note
 from stallscope.analyzers.step.power_cap import power_cap_note
@@ -241,6 +242,7 @@ def _measures(run: Run, judgement: Judgement) -> tuple[Measure, ...]:
     )
     grown = (
         *copies_measure(run.capture),
+        *engine_measures(run.capture),
         *cliff_measures(run.capture, run.span),
         *starved_measure(run.capture, run.span),
         *projected_measure(run.capture, run.span),

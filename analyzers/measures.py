@@ -90,6 +90,8 @@ MEASURES: dict[str, tuple[str, str]] = {
     "tokens_per_s_with_room": ("tokens/s", "tokens generated a second with room in the KV pool"),
     "kv_bytes_per_token": ("bytes", "KV cache per token by the formula"),
     "kv_bytes_per_token_allocated": ("bytes", "KV tensors' bytes over the tokens they hold"),
+    "weights_bytes_stated": ("bytes", "weights on each device, by the engine's own line"),
+    "kv_bytes_per_token_stated": ("bytes", "KV bytes per token on each device, by the engine"),
     "kv_copies_stated": ("count", "copies of a token's KV over all ranks, by the engine's figures"),
     "kv_read_bytes_per_decode_step": ("bytes", "KV read in a decode step"),
     "kv_copies": (
