@@ -52,6 +52,7 @@ from stallscope.analyzers.result import (
 from stallscope.analyzers.rules import evaluate
 from stallscope.analyzers.series import build_series
 from stallscope.analyzers.stated.engine_figures import engine_measures
+from stallscope.analyzers.step.as_calibrated import calibration_note
 from stallscope.analyzers.step.budget import phase_budgets
 from stallscope.analyzers.step.busy_wait import busy_note
 from stallscope.analyzers.step.power_cap import power_cap_note
@@ -166,6 +167,7 @@ def diagnose(
             *step_notes(capture, run.costs),
             *mean_step_note(capture, run.cost, run.span),
             *padding_note(run.costs, run.cost),
+            *calibration_note(run.costs, run.cost),
             *power_cap_note(capture, t),
             *busy_note(capture, is_blind=is_telemetry_only(capture)),
         ),

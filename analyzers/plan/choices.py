@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from stallscope.analyzers.cost.calibration import build_cost_model
+from stallscope.analyzers.cost.likely import likely_model
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.plan.memory import memory_map
 from stallscope.analyzers.plan.options import PlanOptions, subject_of
-from stallscope.analyzers.plan.predictions import closed_loop, likely_model, simulated
+from stallscope.analyzers.plan.predictions import closed_loop, simulated
 from stallscope.analyzers.plan.result import Attribution, Choice, MemoryMap
 from stallscope.analyzers.whatif.simulate import Simulated
 from stallscope.profiler.capture import Capture

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from stallscope.analyzers.cost.arithmetic import ffn_share, num_parameters
 from stallscope.analyzers.cost.calibration import NoCostModel, build_cost_model
+from stallscope.analyzers.cost.likely import likely_model
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.cost.speculation import Speculation, speculate
 from stallscope.analyzers.kv_life import kv_rows
@@ -14,7 +15,7 @@ from stallscope.analyzers.plan.memory import memory_map
 from stallscope.analyzers.plan.notes import plan_notes, unpredicted
 from stallscope.analyzers.plan.options import PlanOptions, subject_of
 from stallscope.analyzers.plan.predicted_run import predicted_limit
-from stallscope.analyzers.plan.predictions import likely_model, predictions
+from stallscope.analyzers.plan.predictions import predictions
 from stallscope.analyzers.plan.result import MemoryMap, Plan, Sweep
 from stallscope.analyzers.plan.steps import (
     mean_context,

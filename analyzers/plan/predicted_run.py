@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from stallscope.analyzers.cost.likely import likely_model
 from stallscope.analyzers.cost.roofline import CostModel, kv_bytes_on_rank
 from stallscope.analyzers.diagnose import diagnose
 from stallscope.analyzers.plan.memory import BLOCK
 from stallscope.analyzers.plan.notes import MOST_JUDGED
 from stallscope.analyzers.plan.options import PlanOptions, subject_of
-from stallscope.analyzers.plan.predictions import likely_model, simulated
+from stallscope.analyzers.plan.predictions import simulated
 from stallscope.analyzers.plan.result import MemoryMap, PredictedLimit
 from stallscope.analyzers.schedule import Scheduler, Scheduling, StepPlan
 from stallscope.analyzers.whatif.simulate import Overhead, shape_of

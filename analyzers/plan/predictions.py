@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from stallscope.analyzers.cost.achievable import DEFAULT, Achievable
-from stallscope.analyzers.cost.calibrated import calibrated_model
-from stallscope.analyzers.cost.expected import expected_model
 from stallscope.analyzers.cost.expected_error import expected_error
+from stallscope.analyzers.cost.likely import likely_model
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.plan.memory import STEP_TOKENS, scheduler_config
 from stallscope.analyzers.plan.options import PlanOptions, subject_of
 from stallscope.analyzers.plan.result import FLOOR_ERROR, MemoryMap, Prediction
 from stallscope.analyzers.whatif.simulate import Load, Overhead, Simulated, Watch, simulate
-from stallscope.profiler.spec import Calibration
 
 _QUEUE_OF = 2  # clients simulated for each request that fits, at least: more only wait longer
 _MOST_CLIENTS = 128  # simulated one by one
@@ -21,24 +18,6 @@ _MOST_REQUESTS = 2048  # simulated in all
 LEAST_ERROR = 0.15  # of a calibrated prediction: other processes and hours differ by as much
 _WATCHED_WAVES = 2  # the second one keeps the queue up until the first is served
 _WAVES = 4  # each client's requests in the simulated closed loop
-
-
-def likely_model(cost: CostModel) -> tuple[CostModel, Overhead]:
-    """Return what to expect where that is known, else the floor, and what the host adds."""
-    measured = calibrated_model(cost)
-    if measured is not None:
-        return measured, Overhead()
-    model = expected_model(cost, calibrated_reach(cost.machine.calibration))
-    if model is None:
-        return cost, Overhead()
-    return model, Overhead(model.reach.step_s, model.reach.request_s)
-
-
-def calibrated_reach(fitted: Calibration | None) -> Achievable:
-    """Return what engines reach, with the host's part as measured where it was."""
-    if fitted is None or fitted.step_s is None or fitted.request_s is None:
-        return DEFAULT
-    return replace(DEFAULT, step_s=fitted.step_s, request_s=fitted.request_s)
 
 
 def closed_loop(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from stallscope.analyzers.cost.likely import likely_model
 from stallscope.analyzers.cost.operators import decode_shape
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.plan.options import PlanOptions
-from stallscope.analyzers.plan.predictions import likely_model, simulated
+from stallscope.analyzers.plan.predictions import simulated
 from stallscope.analyzers.plan.result import MemoryMap, Sweep, SweepRow
 from stallscope.analyzers.plan.steps import bound_of, budget_of, mean_context
 

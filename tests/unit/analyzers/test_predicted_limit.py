@@ -7,12 +7,13 @@ from dataclasses import replace
 import pytest
 
 from stallscope.analyzers.cost.calibration import build_cost_model
+from stallscope.analyzers.cost.likely import likely_model
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.plan.memory import memory_map
 from stallscope.analyzers.plan.options import PlanOptions, subject_of
 from stallscope.analyzers.plan.planner import plan
 from stallscope.analyzers.plan.predicted_run import predicted_run
-from stallscope.analyzers.plan.predictions import likely_model, simulated
+from stallscope.analyzers.plan.predictions import simulated
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.devices import load_device
 from stallscope.profiler.models import load_model

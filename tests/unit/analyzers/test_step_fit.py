@@ -14,6 +14,7 @@ from stallscope.analyzers.cost.learn import learn
 from stallscope.analyzers.cost.operators import decode_shape, prefill_shape
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.cost.step_fit import Observation, fit_error, fit_factors, predicted
+from stallscope.analyzers.diagnose import diagnose
 from stallscope.analyzers.plan.options import PlanOptions
 from stallscope.analyzers.plan.planner import plan
 from stallscope.profiler.capture import Capture
@@ -183,3 +184,15 @@ def test_what_cannot_calibrate_says_what_it_lacks(
 ) -> None:
     with pytest.raises(ValueError, match=complaint):
         learn(device, [capture], at="")
+
+
+def test_a_run_is_set_beside_its_devices_calibration() -> None:
+    """Steps as long as the truth says, on a device whose calibration is the truth."""
+    fitted = Calibration("2026-01-02", "builtin", 3, 6, 0.1, *TRUTH)
+    run, device = run_of(128), replace(MINE, calibration=fitted)
+    calibrated = replace(run, subject=replace(run.subject, device=device))
+    (note,) = [n for n in diagnose(calibrated).notes if "calibration" in n]
+    usual = f"{1e3 * seconds(cost_on(MINE), decode_shape(1, 129)):.3g} ms"
+    assert f"takes {usual}; it took {usual}" in note
+    assert "2026-01-02 (6 steps of 3 runs, mean miss 10 %)" in note
+    assert not [n for n in diagnose(run).notes if "calibration" in n]

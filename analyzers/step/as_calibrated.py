@@ -1,0 +1,42 @@
+"""A run's decode steps beside what the calibration of its device expects of them."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+from stallscope.analyzers.cost.likely import likely_model
+from stallscope.analyzers.cost.roofline import CostModel
+from stallscope.analyzers.step.budget import StepCost
+from stallscope.analyzers.step.shape import computed_shape
+from stallscope.analyzers.words import percent
+
+
+def calibration_note(costs: Sequence[StepCost], cost: CostModel | None) -> tuple[str, ...]:
+    """Say what a usual decode step was expected to take, where the device was calibrated."""
+    fitted = cost.machine.calibration if cost is not None else None
+    if cost is None or fitted is None:
+        return ()
+    model, overhead = likely_model(cost)
+    if model is cost:
+        return ()
+    pairs = [
+        (
+            c.time_s,
+            model.step_time(shape).floor
+            + overhead.per_step
+            + overhead.per_request * c.step.decode_requests,
+        )
+        for c in costs
+        if c.step.phase == "decode"
+        and (shape := computed_shape(c.step, cost.spec.sliding_window)) is not None
+    ]
+    if not pairs:
+        return ()
+    took, expected = (statistics.median(column) for column in zip(*pairs, strict=True))
+    runs = "1 run" if fitted.captures == 1 else f"{fitted.captures} runs"
+    return (
+        f"By the device's calibration of {fitted.at} ({fitted.steps} steps of {runs}, mean miss "
+        f"{percent(fitted.error)}) a usual decode step here takes {1e3 * expected:.3g} ms; it took "
+        f"{1e3 * took:.3g} ms.",
+    )
