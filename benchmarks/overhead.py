@@ -18,7 +18,7 @@ from stallscope.profiler.recorder import Recorder
 
 PAIRS = 150
 PRESETS = ("tiny-26m", "llama-125m")
-BLOCK_S = 0.9  # two commits, two samples of the host and nine of the engine
+BLOCK_S = 0.8  # two commits, and a sample of the host or two
 TRIAL_STEPS = 20
 FIRST_STEPS = 5  # of each block, not timed: the recorder's threads start and probe their fields
 
