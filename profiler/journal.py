@@ -14,7 +14,7 @@ from stallscope.profiler.capture_rows import insert_rows, transaction
 from stallscope.profiler.capture_schema import JOURNAL_VERSION, USER_VERSION
 from stallscope.profiler.notes import Note, packed, unpacked
 
-_BLOBS = 16  # of some hundred notes each: rows of one transaction on their way to the tables
+_BLOBS = 4  # of some hundred notes each, 5,000 in a burst: a transaction of the move to the tables
 
 
 def append(db: sqlite3.Connection, notes: Sequence[Note]) -> None:
