@@ -40,7 +40,9 @@ def move_to_tables(db: sqlite3.Connection) -> None:
     """Make rows of all notes. Killed on the way, each is in its table or still in the journal."""
     if not has_journal(db):
         return
-    while blobs := db.execute(f"SELECT id, notes FROM journal LIMIT {_BLOBS}").fetchall():
+    while blobs := db.execute(
+        f"SELECT id, notes FROM journal ORDER BY id LIMIT {_BLOBS}"
+    ).fetchall():
         with transaction(db):
             insert_rows(db, [row for _, blob in blobs for row in unpacked(blob)])
             db.executemany("DELETE FROM journal WHERE id = ?", [(number,) for number, _ in blobs])
