@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from stallscope.errors import CaptureError
-from stallscope.profiler import journal
+from stallscope.profiler import capture_writer, journal
 from stallscope.profiler.capture import Capture, Event, Step, Token
 from stallscope.profiler.capture_file import read_capture
 from stallscope.profiler.capture_writer import CaptureWriter, write_capture
@@ -58,6 +58,11 @@ def record(recording: Recorder, advance: list[int]) -> None:
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "run.sqlite"
+
+
+@pytest.fixture(autouse=True)
+def _commits_are_the_tests_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(capture_writer, "COMMIT_INTERVAL_S", 1000)
 
 
 def rows_of(capture: Capture) -> tuple[object, ...]:
@@ -111,9 +116,10 @@ def test_a_capture_of_rows_alone_never_has_a_journal(path: Path) -> None:
 # Killed in the second transaction of the move, of three commits with a token each.
 KILLED = """
 import os, signal, sys
-from stallscope.profiler import journal
+from stallscope.profiler import capture_writer, journal
 from stallscope.profiler.recorder import Recorder
 
+capture_writer.COMMIT_INTERVAL_S = 1000
 insert_rows = journal.insert_rows
 journal._BLOBS = 1
 
@@ -146,8 +152,10 @@ def test_a_run_killed_while_its_notes_move_loses_none(path: Path) -> None:
 FILLS_ITS_DISK = """
 import resource, sys
 from stallscope.errors import CaptureError
+from stallscope.profiler import capture_writer
 from stallscope.profiler.recorder import Recorder
 
+capture_writer.COMMIT_INTERVAL_S = 1000
 recorder = Recorder(sys.argv[1], sample_hz=0)
 for number in range(100_000):
     recorder.token(number, number)
