@@ -95,7 +95,8 @@ def plain(text: str) -> str:
     Names and paths come from files that somebody sent: they must not move a terminal's cursor,
     and a path's undecodable bytes must not stop a report from being written.
     """
-    return "".join(_visible(char) for char in " ".join(text.split()))
+    line = " ".join(text.split())
+    return line if line.isprintable() else "".join(map(_visible, line))
 
 
 def lines(cell: Cell, *, bar_width: int, strip_width: int) -> tuple[str, ...]:
