@@ -68,7 +68,7 @@ def _failed_start(capture: Capture, event: Event, reason: str) -> str:
     remedy = remedies_after_refusal(refused_at(event), buffer_of(event))[0]
     engine = capture.subject.engine or ""
     flag = remedy.flag.get("stallscope" if engine == "builtin" else engine)
-    how = remedy.action if flag is None else f"{remedy.action} ({flag})"
+    how = remedy.action if flag is None else f"{remedy.action}: {flag}"
     return f"The start failed: {reason}. To let it start, {how}."
 
 

@@ -44,12 +44,11 @@ _SMALLER_STEPS = Remedy(
     cost="prompts take more steps: TTFT grows a little",
 )
 _FEWER_ROWS = Remedy(
-    "run fewer sequences at once, or draft fewer tokens for each: every one of them is a row of "
-    "logits over the whole vocabulary, which the KV cache's size does not allow for; of "
-    "prompt_logprobs every token of a prompt is one, and smaller chunks make fewer at a time",
+    "run fewer sequences at once, or draft fewer tokens for each: every one is a row of logits "
+    "over the whole vocabulary, for which the KV cache's size leaves no room",
     {
-        "vllm": "--max-num-seqs (lower), num_speculative_tokens (lower), "
-        "--max-num-batched-tokens (lower, for prompt_logprobs)",
+        "vllm": "--max-num-seqs (lower), num_speculative_tokens (lower); for prompt_logprobs "
+        "--max-num-batched-tokens (lower)",
         "sglang": "--max-running-requests (lower), --speculative-num-draft-tokens (lower)",
     },
     None,

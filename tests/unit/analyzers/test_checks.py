@@ -47,12 +47,12 @@ def test_out_of_memory_is_capacity_with_the_stage(data: dict[str, Any], reason: 
         (
             {"stage": "weights"},
             "out of memory while loading the weights. To let it start, load the weights in a "
-            "smaller dtype (--dtype bf16).",
+            "smaller dtype: --dtype bf16 (from fp32).",
         ),
         (
             {"stage": "kv", "bytes": 512 << 20},
             "out of memory while allocating the KV cache (512 MiB asked for). To let it start, ask "
-            "for a smaller KV cache (--kv-budget).",
+            "for a smaller KV cache: --kv-budget.",
         ),
     ],
 )
@@ -64,7 +64,7 @@ def test_a_start_that_failed_limits_no_run(data: dict[str, Any], said: str) -> N
     assert verdict.sentence == f"The start failed: {said}"
     # Of an engine for which no flag is known, only the remedy is named.
     nameless = dataclasses.replace(capture, subject=dataclasses.replace(subject, engine="mine"))
-    assert "(--" not in diagnose(nameless).verdict.sentence
+    assert "--" not in diagnose(nameless).verdict.sentence
 
 
 def test_what_was_gone_at_the_end_is_in_the_headline_once() -> None:
