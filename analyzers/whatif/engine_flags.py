@@ -78,7 +78,7 @@ IN_4: Flags = {
     "transformers": "a GPTQ or AWQ checkpoint",
 }
 IN_8: Flags = {
-    "stallscope": "--dtype bf16 (from fp32)",
+    "stallscope": "--dtype bf16",
     "vllm": "--quantization fp8",
     "sglang": "--quantization fp8",
     "tensorrt-llm": "a checkpoint quantized to FP8",
