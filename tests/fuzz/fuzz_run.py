@@ -19,6 +19,7 @@ from pathlib import Path
 from fuzz_parsers import PARSERS
 from fuzz_worker import work
 
+MOST_START_S = 600.0  # of a process, on a machine that others keep busy
 MOST_WAIT_S = 60.0  # for a case that no alarm ends: it waits, or never comes back from C
 
 
@@ -51,15 +52,16 @@ def _outcomes(parser: str, seed: str, first: int, stop: int) -> Iterator[tuple[i
         )
         process.start()
         theirs.close()
-        running = first
+        running, most_s = first, MOST_START_S
         try:
-            while ours.poll(MOST_WAIT_S):
+            while ours.poll(most_s):
                 running, outcome = ours.recv()
+                most_s = MOST_WAIT_S
                 if outcome == "done":
                     return
                 if outcome is not None and running >= 0:
                     yield running, outcome
-            yield running, f"no answer in {MOST_WAIT_S:.0f} s"
+            yield running, f"no answer in {most_s:.0f} s"
         except EOFError:
             process.join()
             yield running, f"the process died ({process.exitcode})"
