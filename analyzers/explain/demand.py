@@ -8,7 +8,7 @@ from stallscope.analyzers.benchmark.demand import SENT_SHARE
 from stallscope.analyzers.explain.result import Comparison, ExplainStep, Term
 from stallscope.analyzers.explain.terms import compared, seen, worked_out
 from stallscope.analyzers.judge import Judgement
-from stallscope.analyzers.load.in_front import CORE_FULL
+from stallscope.analyzers.load.in_front import CORE_AT_REST, CORE_FULL
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.profiler.evidence import Measure
 
@@ -102,6 +102,8 @@ def explain_front(judgement: Judgement, found: Found, t: Thresholds) -> ExplainS
     comparisons = tuple(
         compared(term, "≥", *lines[term.name]) for term in terms if term.name in lines
     )
+    if terms[-1].name == "frontend_cores":
+        comparisons = (*comparisons, compared(terms[-1], "<", CORE_AT_REST, None))
     decides = judgement.branch == "front"
     because = "what passed in front is less than a fifth of a request, or the queue is not empty"
     because = judgement.decision.reason if decides else because

@@ -23,7 +23,9 @@ _LEAST_COUNT = 5  # of first tokens that the server counted
 # hands to threads comes on top.
 _CPU = "frontend_cpu_s_total"
 CORE_FULL = 0.9
+CORE_AT_REST = 0.5  # of one core: what has half of its time left is not what requests wait for
 _MOST_SURE = 0.75
+_LEAST_SURE = 0.6  # a proxy, or a process that prepares inputs apart, may be what they wait for
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +109,10 @@ def in_front_note(capture: Capture, span: Span) -> tuple[str, ...]:
 
 
 def decide_in_front(capture: Capture, demand: Demand, span: Span, t: Thresholds) -> Decision | None:
-    """Name the host where requests wait outside and not inside, and the frontend's core is full.
+    """Name what keeps requests outside of a server whose own queue is empty.
 
-    Where nothing tells of that core, or it has time left, it stays open between host and client.
+    The host where the frontend's core is full, the client where it rests; between the two, or where
+    nothing tells of that core, it stays open.
     """
     found = observe_in_front(capture, span)
     if found is None or found.share < t.queue_wait_share:
@@ -126,7 +129,10 @@ def decide_in_front(capture: Capture, demand: Demand, span: Span, t: Thresholds)
         reason += "what it does to each (images, templates, tokens) does not keep up"
         return Decision("host", found.share, 0.0, None, 0.0, quality, reason, cap=_MOST_SURE)
     if cores is not None:
-        reason += f"; the process that takes them in uses {cores:.1f} CPU cores meanwhile"
+        reason += f"; the process that takes them in uses {cores:.2g} CPU cores meanwhile"
+    if cores is not None and cores < CORE_AT_REST:
+        reason += ", so they wait in the load generator or on the way"
+        return Decision("client", found.share, 0.0, None, 0.0, quality, reason, cap=_LEAST_SURE)
     both = ("host", "client")
     return Decision("undetermined", found.share, 0.0, None, 0.0, quality, reason, both)
 

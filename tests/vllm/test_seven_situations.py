@@ -60,7 +60,7 @@ def test_one_request_every_five_seconds_is_no_limit(capped: Server, attach: Watc
     # A window that one request fills is served; most are not, and none has a limit.
     found = classes(report)
     assert set(found) <= {"none", "undetermined"}
-    assert found.count("none") > len(found) / 2
+    assert found.count("none") >= len(found) / 2
     assert report["verdict"]["chain"] == []
 
 

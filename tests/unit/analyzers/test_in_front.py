@@ -115,9 +115,16 @@ def test_a_fifth_of_the_time_in_front_of_an_empty_queue_decides(
 
 @pytest.mark.parametrize(
     ("cores", "bottleneck"),
-    [(0.91, "host"), (0.89, "undetermined"), (1.6, "host"), (None, "undetermined")],
+    [
+        (1.6, "host"),
+        (0.91, "host"),
+        (0.89, "undetermined"),
+        (0.51, "undetermined"),
+        (0.49, "client"),
+        (None, "undetermined"),
+    ],
 )
-def test_a_frontend_whose_core_is_full_is_what_does_not_keep_up(
+def test_the_frontends_core_tells_the_host_from_the_client(
     cores: float | None, bottleneck: str
 ) -> None:
     capture = joined(3.0)  # (3 - 0.5) / 5 = half of a request's time
@@ -131,6 +138,9 @@ def test_a_frontend_whose_core_is_full_is_what_does_not_keep_up(
     if bottleneck == "host":
         assert found.verdict.sentence.startswith("The host limits this run: requests wait 50 %")
         assert found.remedies[0].flag["vllm"] == "--api-server-count"
+    if bottleneck == "client":
+        assert "so they wait in the load generator" in found.verdict.sentence
+        assert found.verdict.confidence <= 0.6
 
 
 def test_clients_that_wait_in_front_did_send() -> None:
