@@ -1,0 +1,30 @@
+"""Causes put into real runs from outside, as the benchmark of that name does, one run each."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "injected_causes.py"
+
+
+@pytest.mark.parametrize("cause", ["host", "capacity", "scheduling"])
+def test_a_cause_that_was_put_in_is_named(cause: str) -> None:
+    """They hold on a busy machine too: caps are counts, and the sleep is 75 % of it."""
+    done = subprocess.run(
+        [sys.executable, str(BENCHMARK), cause, "0", "1"],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    *table, summary = done.stdout.splitlines()
+    print("\n".join(table))
+    assert len(table) == 1
+    assert json.loads(summary) == {"cause": cause, "runs": 1, "named": 1}
