@@ -78,5 +78,5 @@ def document_verdict(
         classes=classes,
         advice="decode first" if is_focus else None,
         differs_because=why,
-        sentence="By the published rules of thumb: " + "; ".join(parts) + ".",
+        sentence="By the document's rules: " + "; ".join(parts) + ".",
     )

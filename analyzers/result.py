@@ -99,7 +99,7 @@ class DocumentVerdict:
     classes: tuple[str, ...]
     advice: str | None
     differs_because: str | None
-    sentence: str  # "By the published rules of thumb: …"
+    sentence: str  # "By the document's rules: …"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,13 @@ from stallscope.profiler.spec import Subject
 from stallscope.reports import format as fmt
 from stallscope.reports.blocks import Block, Column, Section, Table, Text
 
-DOCUMENT_PREFIX = "By the published rules of thumb:"
+DOCUMENT_PREFIX = "By the document's rules:"
 _FACTS = (Column("", "quiet"), Column(""))
 _RULES = (Column("Rule"), Column("Status", "status"), Column("Observed"), Column("Because"))
 _WHO = (
-    "The published rules of thumb are fixed lines for memory, bandwidth, queueing and the share of "
-    "decode, as the literature gives them (docs/verdict.md). They are applied to the letter here, "
-    "whatever the verdict above says."
+    "The document is the text that this method was taken from. It has fixed rules for memory, "
+    "bandwidth, queueing and the share of decode; they are applied to the letter here, whatever "
+    "the verdict above says."
 )
 
 
@@ -43,7 +43,7 @@ def rules(diagnosis: Diagnosis) -> Section:
     """Each of the document's rules with the numbers that settled it."""
     rows = tuple(_rule(rule) for rule in diagnosis.rules)
     advice = diagnosis.document.advice
-    said = Text(f"The rules of thumb advise: {advice}.") if advice else Text("")
+    said = Text(f"The document's advice: {advice}.") if advice else Text("")
     return Section("Rule check", (Text(_WHO, "quiet"), Table(_RULES, rows), said))
 
 

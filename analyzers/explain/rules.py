@@ -32,7 +32,7 @@ def explain_rules(rules: Sequence[RuleResult], t: Thresholds) -> tuple[ExplainSt
     return tuple(
         ExplainStep(
             id=f"rule-{rule.id}",
-            question=f"By the published rule of thumb: {rule.text}?",
+            question=f"By the document: {rule.text}?",
             answer=rule.status,
             because=rule.reason,
             terms=(*map(of_measure, rule.measures), *_at_most(rule)),

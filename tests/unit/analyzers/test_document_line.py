@@ -48,12 +48,12 @@ def test_the_line_names_classes_focus_and_what_cannot_be_observed() -> None:
     assert found.classes == ("capacity", "scheduling")
     assert found.advice == "decode first"
     assert found.sentence == (
-        "By the published rules of thumb: capacity and scheduling; optimise decode first; "
+        "By the document's rules: capacity and scheduling; optimise decode first; "
         "not observable: bandwidth."
     )
     nothing = document_verdict("none", rules(), preempts=False)
     assert (nothing.classes, nothing.advice) == ((), None)
-    assert nothing.sentence == "By the published rules of thumb: no bottleneck shown."
+    assert nothing.sentence == "By the document's rules: no bottleneck shown."
 
 
 def why(

@@ -209,7 +209,7 @@ def busy() -> Diagnosis:
             classes=(),
             advice=None,
             differs_because="no OOM: this engine preempts instead",
-            sentence="By the published rules of thumb: no rule is met; two are not observable.",
+            sentence="By the document's rules: no rule is met; two are not observable.",
         ),
         rules=RULES,
         latency={
@@ -276,9 +276,7 @@ def blind() -> Diagnosis:
             limits=Limits("undetermined", "undetermined", "undetermined"),
             between=("bandwidth", "host"),
         ),
-        document=DocumentVerdict(
-            (), None, None, "By the published rules of thumb: nothing observable."
-        ),
+        document=DocumentVerdict((), None, None, "By the document's rules: nothing observable."),
         rules=(),
         latency={},
         throughput=Throughput(None, None, None),
