@@ -75,13 +75,26 @@ def _json_lines(lines: Sequence[str], place: int) -> int:
     """Return how many lines from here on are results of a benchmark as a JSON object."""
     if not lines[place].startswith("{"):
         return 0
-    text = "".join(lines[place:])[:_LONGEST]
-    try:
-        _, end = json.JSONDecoder().raw_decode(text)
-    except (ValueError, RecursionError):
-        return 0
-    found = text[:end]
-    return found.count("\n") + 1 if has_results(found) else 0
+    found = _json_object(lines, place)
+    return found.count("\n") + 1 if found and has_results(found) else 0
+
+
+def _json_object(lines: Sequence[str], place: int) -> str | None:
+    """Return the object that begins here: of as few lines as hold it, a paste may begin many."""
+    taken, text = 1, lines[place]
+    while True:
+        try:
+            _, end = json.JSONDecoder().raw_decode(text)
+        except json.JSONDecodeError as error:
+            is_cut = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string")
+            if not is_cut or place + taken >= len(lines) or len(text) > _LONGEST:
+                return None
+            taken *= 4
+            text = "".join(lines[place : place + taken])
+        except (ValueError, RecursionError):
+            return None
+        else:
+            return text[:end]
 
 
 def _one_page(lines: Sequence[str], kinds: list[InputKind | None]) -> list[InputKind | None]:

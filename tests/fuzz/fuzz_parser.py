@@ -16,10 +16,12 @@ from stallscope.profiler.capture import Capture
 class Parser:
     """A reader, the files that it is tried on, and the damage that these take.
 
-    Of damaged files at least `least_read` must still be read: else only refusals are tested.
+    Of damaged files at least `least_read` must still be read: else only refusals are tested; at
+    least `least_refused` must not: else nothing is damaged.
     """
 
     read: Callable[[Path], Capture]
     seeds: Callable[[], list[bytes]]
     damage: Callable[[bytes, random.Random], bytes] = damaged
     least_read: float = 0.2
+    least_refused: float = 0.02

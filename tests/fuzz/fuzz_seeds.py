@@ -194,3 +194,17 @@ def gpu_of_a_load() -> bytes:
     from scripted_load import LOAD, gpu_csv
 
     return gpu_csv(LOAD).encode()
+
+
+def pastes() -> list[bytes]:
+    """What several tools printed, one below the other, in turn."""
+    import test_vllm_page as vllm
+    from metrics_pages import page
+
+    log, gpu = server_logs()[0][:4000], gpu_of_a_load()[:3000]
+    one = page("vllm:", vllm.NOW, vllm.LABELS).encode()[:4000]
+    bench = benchmarks()[1][:4000]
+    parts = (log, gpu, one, bench)
+    return [b"\n".join(parts[i:] + parts[:i]) for i in range(4)] + [
+        b"\n".join((gpu, b"Hello", log))
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -108,3 +109,44 @@ def test_a_part_that_cannot_be_read_is_named_and_the_rest_is_judged(tmp_path: Pa
     assert any(s.startswith("Not read: ") for s in sentences(capture))
     with pytest.raises(InputError, match="stdin"):
         read(tmp_path, f"hello\n{broken}")
+
+
+BENCH = {
+    "backend": "vllm",
+    "num_prompts": 10,
+    "max_concurrency": 4,
+    "completed": 10,
+    "duration": 20.0,
+    "request_throughput": 0.5,
+    "output_throughput": 64.0,
+    "mean_ttft_ms": 100.0,
+    "mean_tpot_ms": 20.0,
+    "itls": [[0.02] * 40] * 10,
+}
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_benchmarks_result_is_found_on_one_line_or_on_hundreds(indent: int | None) -> None:
+    result = json.dumps(BENCH, indent=indent) + "\n"
+    pieces = split(f"{LOG}{result}{LOG}".splitlines(keepends=True))
+    lines = result.count("\n")  # 1, or 442: 40 numbers and 2 brackets for each of 10 requests, …
+    assert [(p.kind, p.first, p.last) for p in pieces] == [
+        (InputKind.SERVER_LOG, 1, 4),
+        (InputKind.BENCHMARK, 5, 4 + lines),
+        (InputKind.SERVER_LOG, 5 + lines, 8 + lines),
+    ]
+
+
+@pytest.mark.parametrize("line", ['{"log": "INFO hello"}\n', '{"log": "INFO hello\n', "{\n"])
+def test_many_lines_that_look_like_json_are_each_looked_at_once(
+    line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked, decode = [], json.JSONDecoder.raw_decode
+    monkeypatch.setattr(
+        json.JSONDecoder,
+        "raw_decode",
+        lambda self, text, idx=0: looked.append(len(text)) or decode(self, text, idx),
+    )
+    split([line] * 500)
+    # The line itself and, where it is cut, it with a few more: JSON has no text over a line's end.
+    assert sum(looked) <= 500 * 5 * len(line)
