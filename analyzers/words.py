@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 def percent(fraction: float) -> str:
     """Return a fraction in whole per cent, as reports write it."""
-    return f"{fraction * 100:.0f} %"
+    return f"{round(fraction * 100, 0) + 0.0:.0f} %"  # + 0.0: what rounds to -0 is 0
 
 
 def both(names: Sequence[str]) -> str:

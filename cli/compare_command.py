@@ -25,6 +25,7 @@ from stallscope.options import (
     ThresholdsOption,
 )
 from stallscope.output import FAILED_ON, Output, check_output, put, text_width, wants_color
+from stallscope.same_files import check_distinct
 from stallscope.thresholds_file import read_thresholds
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ def compare(
     facts = {"model": spec, "device": named_device(gpu, gpu_file), "num_devices": gpus}
     known = {name: value for name, value in facts.items() if value is not None}
     vary = None if vary is None else spelled(vary)
+    check_distinct(files)
     with collected_seldom():
         runs = tuple(_runs(files, limits, known, left_out))
     if values is not None and vary is not None:

@@ -99,3 +99,29 @@ def test_bad_input_is_one_line(
     assert said.out == ""
     assert says in said.err
     assert said.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("other", ["same", "link", "copy"])
+def test_a_run_beside_itself_is_refused(
+    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], other: str
+) -> None:
+    """Else it would exclude whatever --vary names."""
+    second = table if other == "same" else tmp_path / f"{other}.csv"
+    if other == "link":
+        second.symlink_to(table)
+    if other == "copy":
+        second.write_text(THREADS)
+    options = ["--vary", "max_num_seqs", "--values", "1,8"]
+    assert call(["compare", str(table), str(second), *options]) == 1
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    assert f"{second}: " in said.err
+    assert "a run beside itself tells nothing" in said.err
+
+
+def test_two_runs_of_one_size_are_two(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, rate in (("a", "14.0"), ("b", "16.8")):
+        (tmp_path / f"{name}.csv").write_text(f"threads,pages/s\n1,{rate}\n")
+    assert call(["compare", str(tmp_path / "a.csv"), str(tmp_path / "b.csv")]) == 0
+    assert "1.20 ×" in capsys.readouterr().out
