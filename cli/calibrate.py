@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from stallscope.errors import InputError, UsageError
 from stallscope.output import note
+from stallscope.same_device import check_same_device
 
 if TYPE_CHECKING:
     from stallscope.profiler.spec import Calibration, DeviceSpec
@@ -25,6 +26,8 @@ def with_calibration(device: DeviceSpec | None, captures: Sequence[Path]) -> Dev
     from stallscope.profiler.capture_file import read_capture
 
     recorded = [read_capture(path) for path in captures]
+    for path, capture in zip(captures, recorded, strict=True):
+        check_same_device(path, capture.subject.device, device)
     try:
         fitted = learn(device, recorded, at=time.strftime("%Y-%m-%d"))
     except ValueError as error:

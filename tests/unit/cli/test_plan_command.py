@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from stallscope.profiler.capture import Capture, Step
 from stallscope.profiler.capture_writer import write_capture
 from stallscope.profiler.devices import load_device
 from stallscope.profiler.models import load_model
-from stallscope.profiler.spec import Subject
+from stallscope.profiler.spec import DeviceSpec, Subject
 
 
 def test_kv_sizes_are_printed_in_bytes(capsys: pytest.CaptureFixture[str]) -> None:
@@ -188,3 +189,24 @@ def test_a_calibration_is_kept_in_the_device_file(
     assert again["tpot_s"]["expected_error"] == 0.15
     assert call(once) == 2
     assert "--force" in capsys.readouterr().err
+
+
+def test_a_run_of_another_device_calibrates_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run of a CPU for a GPU, of one GPU for another; the driver's name is the table's device."""
+    a10g, run, kept = load_device("a10g"), tmp_path / "run.sqlite", tmp_path / "mine.json"
+    cpu = DeviceSpec("Some CPU", {"fp32": 1e11}, 1 << 30, 1e10, "achievable", is_cpu=True)
+    plan = ["plan", "--model", "llama-7b", "--gpu", "a10g", "--calibrate", str(run)]
+    for device, complaint in (
+        (cpu, "ran on Some CPU (a CPU), not on a10g (a GPU)"),
+        (load_device("l4"), "ran on l4, not on a10g"),
+        (replace(a10g, name="NVIDIA A10"), "ran on NVIDIA A10, not on a10g"),
+        (replace(a10g, name="NVIDIA A10G"), "two batch sizes"),  # the same: its steps are asked
+        (None, "does not say what it ran on; it is taken for a run of a10g"),
+    ):
+        write_capture(run, Capture(Subject(load_model("llama-7b"), device, 1, "fp16", "fp16")))
+        assert call([*plan, "--write-gpu-file", str(kept)]) == 1
+        assert complaint in capsys.readouterr().err
+        assert not kept.exists()
+        run.unlink()
