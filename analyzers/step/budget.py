@@ -76,7 +76,7 @@ def cost_steps(steps: Sequence[Step], cost: CostModel | None) -> tuple[StepCost,
                 "kv": time.kv,
                 "compute": time.compute,
                 "communication": time.communication,
-                "transfer": 0.0,
+                "transfer": time.transfer,
             }
             probed = {"weights": time.probed_weights, "compute": time.probed_compute}
             excess_s = time.excess

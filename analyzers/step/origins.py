@@ -53,6 +53,8 @@ def origin_of_host(costs: Sequence[StepCost]) -> tuple[Provenance, str]:
 def _origin_of_moves(name: str, cost: CostModel) -> tuple[Provenance, str]:
     machine = cost.machine
     if name == "transfer":
+        if machine.transfer_s:
+            return "estimated", "offloaded weights ÷ bandwidth of the link to the host"
         if machine.holds_all:
             return "derived", "weights and KV lie in the device's own memory"
         return "bound", "copies were not recorded"

@@ -30,6 +30,17 @@ def test_a_step_fetches_what_is_offloaded() -> None:
     assert (moved.memory.max_concurrency or 0) > (plain.memory.max_concurrency or 0)
 
 
+def test_the_predicted_run_names_the_link_that_its_phases_name() -> None:
+    """4 GiB over 32 GB/s take 134 ms of a step that reads 13.2 GB of weights at 600 GB/s in 22."""
+    moved = plan(dataclasses.replace(LLAMA, cpu_offload_bytes=4 * GIB, output_tokens=16))
+    assert moved.limit is not None
+    assert (moved.limit.bottleneck, moved.limit.between) == ("interconnect", ())
+    # A tenth of a GiB takes 3.4 ms beside the 22 ms: the weights' reading stays the limit.
+    little = plan(dataclasses.replace(LLAMA, cpu_offload_bytes=GIB // 10, output_tokens=16))
+    assert little.limit is not None
+    assert little.limit.bottleneck == "bandwidth"
+
+
 def test_no_more_is_offloaded_than_there_is() -> None:
     assert plan(dataclasses.replace(LLAMA, cpu_offload_bytes=99 * GIB)).memory.weights_bytes == 0
 
