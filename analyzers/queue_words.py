@@ -61,14 +61,9 @@ def _change(gain: Gain) -> float:
     return gain.after / gain.before - 1.0
 
 
-def _is_told(gain: Gain) -> bool:
-    """Whether the change exceeds its error, in the whole per cent that sentences show."""
-    return round(100 * gain.error) < round(100 * abs(_change(gain)))
-
-
 def gain_text(gain: Gain) -> str:
     """Say a predicted change with its error; no number where the error is as large."""
-    if not _is_told(gain):
+    if not gain.is_told:
         return f"more {gain.unit}, {_UNTOLD}"
     return f"{_change(gain) * 100:+.0f} % {gain.unit} (± {percent(gain.error)})"
 
@@ -105,7 +100,7 @@ def _most(gain: Gain) -> float:
 
 def _little(gain: Gain) -> str:
     change = _change(gain)
-    if not _is_told(gain):
+    if not gain.is_told:
         return f"at most {percent(max(0.0, change) + gain.error)}"
     return f"only about {percent(change)}" if change > 0 else "nothing"
 

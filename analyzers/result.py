@@ -215,6 +215,12 @@ class Gain:
     after: float  # JSON "to"
     error: float
 
+    @property
+    def is_told(self) -> bool:
+        """Whether the change exceeds its error, in the whole per cent that reports show."""
+        change = self.after / self.before - 1.0
+        return round(100 * self.error) < round(100 * abs(change))
+
 
 @dataclass(frozen=True, slots=True)
 class Remedy:

@@ -8,23 +8,27 @@ from stallscope.profiler.capture import Capture, Cut
 
 
 def cut_of(capture: Capture, *, wal_lost: bool) -> Cut:
-    """Describe the cut: the time of the last row, counted from the capture's start."""
+    """Describe the cut: the time of the last row, counted from the capture's start.
+
+    Probes and warm-up count, which the length of a run leaves out; so the note says since when.
+    """
     if not capture.meta and not any(True for _ in _times(capture)):
         return Cut(0, "cut before the first rows were written: nothing was recorded")
-    start_ns = _start_ns(capture)
+    start_ns, since = _start(capture)
     last_ns = max(_times(capture), default=start_ns)
-    note = f"cut at {(last_ns - start_ns) / 1e9:.1f} s: the run did not end"
+    seconds = (last_ns - start_ns) / 1e9
+    note = f"cut {seconds:.1f} s after {since}: the run did not end"
     if wal_lost:
         note += "; its -wal file is missing, so later rows may be lost"
     return Cut(last_ns, note)
 
 
-def _start_ns(capture: Capture) -> int:
+def _start(capture: Capture) -> tuple[int, str]:
     clock = capture.meta.get("clock")
     started = clock.get("monotonic_ns") if isinstance(clock, dict) else None
     if isinstance(started, int):
-        return started
-    return min(_times(capture), default=0)
+        return started, "recording began, any warm-up included"
+    return min(_times(capture), default=0), "its first row"
 
 
 def _times(capture: Capture) -> Iterator[int]:

@@ -63,5 +63,8 @@ def _remedy(remedy: Remedy, known: Mapping[str, Measure]) -> Iterator[str]:
 
 def _gain(gain: Gain) -> str:
     before, after = (fmt.quantity(value, gain.unit) for value in (gain.before, gain.after))
-    error = fmt.rough_percent(gain.error)
-    return f"{gain.metric} {before} → {after} (estimated, model error ±{error})"
+    error, change = fmt.rough_percent(gain.error), f"{gain.metric} {before} → {after}"
+    if gain.error and not gain.is_told:  # as the sentence at the top says
+        text = f"by how much cannot be told: {change} (estimated)"
+        return f"{text} lies within the model error of ±{error}"
+    return f"{change} (estimated, model error ±{error})"

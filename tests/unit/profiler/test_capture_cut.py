@@ -75,7 +75,10 @@ def test_everything_but_the_last_half_second_is_read(killed: tuple[Path, list[in
     clock_ns = capture.meta["clock"]["monotonic_ns"]
     last_row_ns = max(ends[-1], capture.device_samples[-1].t_ns)
     seconds = (last_row_ns - clock_ns) / 1e9
-    assert capture.cut == Cut(last_row_ns, f"cut at {seconds:.1f} s: the run did not end")
+    since = "recording began, any warm-up included"
+    assert capture.cut == Cut(
+        last_row_ns, f"cut {seconds:.1f} s after {since}: the run did not end"
+    )
 
 
 def test_reading_changes_nothing_beside_the_file(killed: tuple[Path, list[int]]) -> None:
@@ -135,7 +138,8 @@ def test_a_lost_wal_is_said_where_older_rows_are_left(without_wal: Path) -> None
     assert len(left.tokens) == 5000
     assert left.cut == Cut(
         4_999_000_000_000,
-        "cut at 4999.0 s: the run did not end; its -wal file is missing, so later rows may be lost",
+        "cut 4999.0 s after its first row: the run did not end; its -wal file is missing, "
+        "so later rows may be lost",
     )
 
 

@@ -162,7 +162,7 @@ def test_a_cut_capture_stays_cut_when_written_again(tmp_path: Path) -> None:
     cut = Capture(tokens=(Token(1, 2_500_000_000), Token(1, 5_000_000_000)), cut=Cut(0, ""))
     write_capture(tmp_path / "a.sqlite", cut)
     back = read_capture(tmp_path / "a.sqlite")
-    assert back.cut == Cut(5_000_000_000, "cut at 2.5 s: the run did not end")
+    assert back.cut == Cut(5_000_000_000, "cut 2.5 s after its first row: the run did not end")
 
 
 def test_the_columns_of_a_later_format_are_none_in_an_older_file(tmp_path: Path) -> None:
