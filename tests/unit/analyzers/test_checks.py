@@ -47,7 +47,7 @@ def test_out_of_memory_is_capacity_with_the_stage(data: dict[str, Any], reason: 
         (
             {"stage": "weights"},
             "out of memory while loading the weights. To let it start, load the weights in a "
-            "smaller dtype: --dtype bf16 (from fp32).",
+            "smaller dtype: --dtype bf16.",
         ),
         (
             {"stage": "kv", "bytes": 512 << 20},
