@@ -21,6 +21,7 @@ from stallscope.profiler.profiler_text import has_profiler_text
 from stallscope.profiler.regular_file import check_readable
 from stallscope.profiler.server_log.docker import is_docker, texts_in
 from stallscope.profiler.server_log.reader import has_log
+from stallscope.profiler.server_log.refused import is_raised
 from stallscope.profiler.telemetry.formats import form_of
 from stallscope.profiler.text_lines import decoded
 
@@ -100,7 +101,9 @@ def input_kind(path: Path) -> InputKind | None:
         return InputKind.TELEMETRY
     if has_log(lines):
         return InputKind.SERVER_LOG
-    return InputKind.PROFILER_TEXT if has_profiler_text(lines) else None
+    if has_profiler_text(lines):
+        return InputKind.PROFILER_TEXT
+    return InputKind.SERVER_LOG if any(map(is_raised, lines)) else None
 
 
 def kind_of(path: Path) -> str:

@@ -26,7 +26,11 @@ class Cap(NamedTuple):
 
 
 def seen_cap(
-    samples: Sequence[EngineSample], engine: str, *, source: str = "log", moment: str = "line"
+    samples: Sequence[EngineSample],
+    engine: str | None,
+    *,
+    source: str = "log",
+    moment: str = "line",
 ) -> Cap | None:
     """Return the number of running requests that was never passed while others waited.
 

@@ -15,6 +15,7 @@ from stallscope.profiler.joining.parts import ORDER
 from stallscope.profiler.joining.work import work_of
 from stallscope.profiler.paste.beside import laid_beside
 from stallscope.profiler.paste.split import Piece, split
+from stallscope.profiler.paste.unquoted import unquoted
 from stallscope.profiler.text_lines import text_lines
 
 MOST_BYTES = 4 << 20  # more is no paste, but a file
@@ -23,13 +24,17 @@ ReadOne = Callable[[Path, InputKind], Capture]
 
 
 def pieces_of(path: Path) -> list[Piece]:
-    """Return the pieces of a text of several kinds; nothing where it is of one kind or none."""
+    """Return the pieces of a text of several kinds, or a quoted one; nothing where the file itself
+    can be read as it is, or holds nothing known."""
     with path.open("rb") as file:
         head = file.read(4096)
     if b"\0" in head or path.stat().st_size > MOST_BYTES:
         return []
-    pieces = split(text_lines(path))
-    return pieces if len({p.kind for p in pieces if p.kind is not None}) > 1 else []
+    lines = text_lines(path)
+    plain = unquoted(lines)
+    pieces = split(plain)
+    kinds = {p.kind for p in pieces if p.kind is not None}
+    return pieces if len(kinds) > (1 if plain == lines else 0) else []
 
 
 def read_pieces(pieces: Sequence[Piece], path: Path, read_one: ReadOne) -> Capture:
@@ -52,7 +57,7 @@ def read_pieces(pieces: Sequence[Piece], path: Path, read_one: ReadOne) -> Captu
         raise InputError(f"{path}: {'; '.join(failed.values())}")
     joined = _joined(captures)
     said = [
-        _parts_text(pieces),
+        *_parts_text(pieces),
         *_unread_text(pieces),
         *(f"Not read: {e}." for e in failed.values()),
     ]
@@ -83,13 +88,14 @@ def _lasts(capture: Capture) -> bool:
     return work is not None and work.span_ns[0] < work.span_ns[1]
 
 
-def _parts_text(pieces: Sequence[Piece]) -> str:
+def _parts_text(pieces: Sequence[Piece]) -> Iterator[str]:
     spans: dict[InputKind, list[str]] = {}
     for piece in pieces:
         if piece.kind is not None:
             spans.setdefault(piece.kind, []).append(_span(piece))
     parts = (f"{', '.join(found)} {kind}" for kind, found in spans.items())
-    return f"What was pasted holds several parts: lines {'; lines '.join(parts)}."
+    if len(spans) > 1:
+        yield f"What was pasted holds several parts: lines {'; lines '.join(parts)}."
 
 
 def _unread_text(pieces: Sequence[Piece]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from stallscope.profiler.benchmark.formats import has_results
 from stallscope.profiler.file_kinds import InputKind
 from stallscope.profiler.metrics_page.reader import has_page
 from stallscope.profiler.server_log.reader import has_log
+from stallscope.profiler.server_log.refused import is_raised
 from stallscope.profiler.telemetry import dcgm_page
 from stallscope.profiler.telemetry.formats import is_first_line
 from stallscope.profiler.telemetry.moments import wall_ns
@@ -19,6 +20,8 @@ from stallscope.profiler.telemetry.moments import wall_ns
 _OF_A_TABLE = re.compile(r"\s*[|+#]|\s*\d+\s*[,\s]|\s*\S[^=]{0,60}\s:\s|\d{4}/\d\d/\d\d")
 _OF_A_PAGE = re.compile(r"#|[A-Za-z_:][\w:]*(?:\{.*\})?\s+\S+\s*\d*\s*$")
 _LONGEST = 1 << 20
+_TRACEBACK, _TRACEBACK_LINES = "Traceback (most recent call last)", 200
+_OTHERS = ("NVIDIA-SMI", "NVSMI LOG")  # no server writes these: where they stand, its log has ended
 
 
 class Piece(NamedTuple):
@@ -60,10 +63,12 @@ def _kind(line: str, present: InputKind | None) -> InputKind | None:
         return present
     if is_first_line(line):
         return InputKind.TELEMETRY
-    if has_log([line]):
+    if has_log([line]) or is_raised(line):
         return InputKind.SERVER_LOG
     if has_page([line]):
         return InputKind.METRICS
+    if any(other in line for other in _OTHERS):
+        return None
     if present is InputKind.TELEMETRY and line.strip() and not _OF_A_TABLE.match(line):
         return None
     if present is InputKind.METRICS and line.strip() and not _OF_A_PAGE.match(line):
@@ -118,11 +123,26 @@ def _with_heads(lines: Sequence[str], kinds: list[InputKind | None]) -> Sequence
             continue
         is_head = (kind is InputKind.METRICS and above.startswith("#")) or (
             kind is InputKind.TELEMETRY
-            and (above.startswith("+-") or (wall_ns(above) is not None and not has_log([above])))
+            and (
+                above.lstrip().startswith("+-")
+                or (wall_ns(above) is not None and not has_log([above]))
+            )
         )
         if is_head:
             kinds[place - 1] = kind
+        elif kind is InputKind.SERVER_LOG and is_raised(lines[place]):
+            _take_traceback(lines, kinds, place)
     return kinds
+
+
+def _take_traceback(lines: Sequence[str], kinds: list[InputKind | None], place: int) -> None:
+    """Give an error the calls above it, which say where it was raised."""
+    for start in range(place - 1, max(-1, place - _TRACEBACK_LINES), -1):
+        if kinds[start] is not None:
+            return
+        if _TRACEBACK in lines[start]:
+            kinds[start:place] = [InputKind.SERVER_LOG] * (place - start)
+            return
 
 
 def _grouped(lines: Sequence[str], kinds: Sequence[InputKind | None]) -> Iterator[Piece]:

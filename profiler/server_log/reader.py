@@ -72,7 +72,8 @@ def read_server_log(path: str | PathLike[str]) -> Capture:
     clock = LogClock()
     lines = read_log(path, _MARKS, clock)
     engine = _engine(lines)
-    if engine is None:
+    failed = list(failures.failures(lines))
+    if engine is None and not any(event.kind == "oom" for event in failed):
         raise InputError(
             f"{path} holds no line of an inference server's; give its log from the start"
         )
@@ -86,7 +87,7 @@ def read_server_log(path: str | PathLike[str]) -> Capture:
     events = [
         *vllm.preemptions(lines),
         *sglang.preemptions(lines),
-        *failures.failures(lines),
+        *failed,
         *platform.platform_notes(lines),
         *_noted(cap_notes, infers="max_num_seqs"),
         *_noted([llama_cpp.sentence(timings)]),
@@ -96,7 +97,7 @@ def read_server_log(path: str | PathLike[str]) -> Capture:
         steps=steps(passes) if passes else (),
         engine_samples=tuple(sorted(samples, key=lambda s: (s.t_ns, s.engine))),
         events=tuple(sorted([*events, *_unstated(samples)], key=lambda e: e.t_ns)),
-        sources=(Source(0, f"{engine} log", str(path), _clock_name(wall), 0, 0),),
+        sources=(Source(0, f"{engine or 'program'} log", str(path), _clock_name(wall), 0, 0),),
         meta={
             "ended": {},
             "clock": None if wall is None else wall.meta(),
@@ -120,7 +121,7 @@ def _engine(lines: Sequence[Line]) -> str | None:
     return best if counts[best] else None
 
 
-def _samples(engine: str, lines: Sequence[Line]) -> list[EngineSample]:
+def _samples(engine: str | None, lines: Sequence[Line]) -> list[EngineSample]:
     if engine == "sglang":
         return sglang.samples(sglang.batches(lines))
     if engine == "tensorrt-llm":
@@ -139,7 +140,7 @@ def _without_dead_gauge(samples: list[EngineSample]) -> list[EngineSample]:
 
 
 def _cap(
-    engine: str, lines: Sequence[Line], facts: Facts, samples: Sequence[EngineSample]
+    engine: str | None, lines: Sequence[Line], facts: Facts, samples: Sequence[EngineSample]
 ) -> tuple[int | None, list[str]]:
     stated = facts.whole("max_num_seqs") or tensorrt.sequence_cap(lines)
     if stated is not None:
@@ -148,7 +149,7 @@ def _cap(
     return (None, []) if seen is None else (seen.running, [seen.sentence])
 
 
-def _subject(engine: str, facts: Facts, cap: int | None) -> Subject:
+def _subject(engine: str | None, facts: Facts, cap: int | None) -> Subject:
     chunked = {"True": True, "False": False}.get(facts.names.get("chunked_prefill", ""))
     name = facts.names.get("model")
     return Subject(

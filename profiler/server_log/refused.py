@@ -44,12 +44,21 @@ _LOGITS = re.compile(r"\blogits\b|\blogprobs\b|_?sampler(?:_run|\.py)?\b")
 _ROWS = re.compile(r"warming up sampler with (\d{1,7}) dummy requests")
 _NEAR_NS = 5_000_000_000
 _NEAR = 60  # lines: a traceback's are short, and stand together
+_FAR = 2000  # letters of a line: what a program echoes of its requests has no end
 MARKS = (
     *("ut of mem", "OUT_OF_", "ALLOC_FAILED", "bad_alloc", "MemoryAllocation", "Free memory on"),
     *("failed to allocate", "cache blocks", "larger than the ", "Not enough memory"),
     "apture cuda graph failed",
 )
 AROUND = ("logits", "logprobs", "sampler")  # what tells the buffer, in lines beside
+
+
+def is_raised(text: str) -> bool:
+    """Tell whether an exception of a refused allocation was raised here, whatever program ran."""
+    if "rror: " not in text[:_FAR] or not _REFUSED.search(text, 0, _FAR):
+        return False
+    raised = RAISED.search(text, 0, _FAR)
+    return raised is not None and _REFUSED.search(raised.group()) is not None
 
 
 def refusal(lines: Sequence[Line], place: int, stage: str) -> Event | None:

@@ -48,7 +48,7 @@ def _rows(lines: Iterable[str], drivers: set[str], seen: TableNotes) -> Iterator
     gpus: dict[str, Identity] = {}
     gpu: Identity | None = None
     for line in lines:
-        line = line.rstrip()
+        line = line.strip()  # quoted by indenting it
         if "Version" in line and (found := _DRIVER.search(line)):
             drivers.add(found[1])
         if len(line) > _MOST_LONG:
