@@ -38,8 +38,9 @@ def with_calibration(device: DeviceSpec | None, captures: Sequence[Path]) -> Dev
 
 def told(fitted: Calibration) -> str:
     """Say what was learnt, in one line."""
-    runs = "1 run" if fitted.captures == 1 else f"{fitted.captures} runs"
-    return f"calibrated on {fitted.steps} steps of {runs}, mean miss {100 * fitted.error:.0f} %"
+    from stallscope.analyzers.cost.learnt_words import how_far_off, learnt_from
+
+    return f"calibrated on {learnt_from(fitted)}, {how_far_off(fitted)}"
 
 
 def keep(device: DeviceSpec, target: Path) -> None:

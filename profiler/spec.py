@@ -127,6 +127,11 @@ class Calibration:
     step_s: float | None = None
     request_s: float | None = None
 
+    @property
+    def is_tested(self) -> bool:
+        """Whether `error` is of more than a fit follows by itself: another run, or a third size."""
+        return self.captures >= 3 if self.step_s is None else self.steps >= 3
+
 
 @dataclass(frozen=True, slots=True)
 class DeviceSpec:

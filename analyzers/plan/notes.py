@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 
+from stallscope.analyzers.cost.learnt_words import how_far_off, learnt_from
+from stallscope.analyzers.cost.likely import likely_model
 from stallscope.analyzers.cost.roofline import CostModel, Machine
 from stallscope.analyzers.plan.memory import memory_map
 from stallscope.analyzers.plan.options import PlanOptions, subject_of
 from stallscope.analyzers.plan.result import FLOOR_ERROR, MemoryMap
-from stallscope.analyzers.words import percent
+from stallscope.analyzers.plan.steps import phase_shapes
 from stallscope.profiler.evidence import NotObservable
 
 MOST_JUDGED = 128  # requests at once whose predicted run is judged as a recorded one
+_RAN_FASTER = (
+    "The runs that it was calibrated on were faster than the floor of the machine as probed: at "
+    "best is what they reached. Probe again while nothing else runs."
+)
 _NO_LINK = "Times of communication between the devices"
 _LINK_HOW = "Give link_bytes_per_s, one direction, in the --gpu-file"
 
@@ -61,6 +67,8 @@ def plan_notes(options: PlanOptions, memory: MemoryMap, cost: CostModel | None) 
         )
     if cost is not None:
         notes.append(_calibrated(cost.machine))
+        if _ran_faster(options, cost):
+            notes.append(_RAN_FASTER)
         notes.append(
             "At best every operator runs at the device's peak, with nothing for launches or the "
             f"host. Real decode has taken up to {1 / (1 - FLOOR_ERROR):.1f} times as long."
@@ -120,14 +128,22 @@ def _unpredicted_latency(options: PlanOptions, memory: MemoryMap) -> tuple[NotOb
     return ()
 
 
+def _ran_faster(options: PlanOptions, cost: CostModel) -> bool:
+    """Tell whether measured steps were faster than the floor that a probe of the machine gives."""
+    if cost.machine.calibration is None:
+        return False
+    model, overhead = likely_model(cost)
+    return any(
+        model.step_time(shape).floor + overhead.per_step < cost.step_time(shape).floor
+        for _, _, shape in phase_shapes(options)
+    )
+
+
 def _calibrated(machine: Machine) -> str:
     """Say what the expectation rests on."""
     fitted = machine.calibration
     if fitted is None:
         how = "record runs and give them to --calibrate"
         return f"Not calibrated on this engine: {how}."
-    runs = "1 run" if fitted.captures == 1 else f"{fitted.captures} runs"
-    return (
-        f"Calibrated on {fitted.at} by {fitted.steps} steps of {runs} ({fitted.engine}), whose "
-        f"mean miss was {percent(fitted.error)}."
-    )
+    rests_on = f"{learnt_from(fitted)} ({fitted.engine})"
+    return f"Calibrated on {fitted.at} by {rests_on}, {how_far_off(fitted)}."

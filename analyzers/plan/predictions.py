@@ -11,6 +11,7 @@ from stallscope.analyzers.plan.memory import STEP_TOKENS, scheduler_config
 from stallscope.analyzers.plan.options import PlanOptions, subject_of
 from stallscope.analyzers.plan.result import FLOOR_ERROR, MemoryMap, Prediction
 from stallscope.analyzers.whatif.simulate import Load, Overhead, Simulated, Watch, simulate
+from stallscope.profiler.spec import Calibration, Subject
 
 _QUEUE_OF = 2  # clients simulated for each request that fits, at least: more only wait longer
 _MOST_CLIENTS = 128  # simulated one by one
@@ -94,14 +95,18 @@ def predictions(
         model, overhead = likely_model(cost)
         likely = simulated(options, memory, model, overhead) if model is not cost else None
     best, expected = _figures(floors), _figures(likely)
-    fitted = cost.machine.calibration if cost is not None else None
-    error = (
-        expected_error(subject_of(options)) if fitted is None else max(fitted.error, LEAST_ERROR)
-    )
+    error = _error(subject_of(options), cost.machine.calibration if cost is not None else None)
     return {
         name: None if value is None else _prediction(name, value, expected[name], error)
         for name, value in best.items()
     }
+
+
+def _error(subject: Subject, fitted: Calibration | None) -> float:
+    """Return what an expectation may be off by; a miss that nothing tested promises nothing."""
+    if fitted is None or not fitted.is_tested:
+        return max(expected_error(subject), 0.0 if fitted is None else fitted.error)
+    return max(fitted.error, LEAST_ERROR)
 
 
 def _figures(result: Simulated | None) -> dict[str, float | None]:
@@ -115,10 +120,14 @@ def _figures(result: Simulated | None) -> dict[str, float | None]:
 
 
 def _prediction(name: str, value: float, expected: float | None, error: float) -> Prediction:
-    """A floor's error lies on one side: times grow, rates fall, by what is expected or more."""
+    """A floor's error lies on one side: times grow, rates fall, by what is expected or more.
+
+    Where measured steps were faster than the floor, they are the best that is known.
+    """
     is_rate = name == "throughput_tokens_per_s"
     slower = 1 / (1 - FLOOR_ERROR)
     if expected is not None:
+        value = max(value, expected) if is_rate else min(value, expected)
         ratio = value / expected if is_rate else expected / value
         slower = max(slower, ratio / (1 - error))
     return Prediction(

@@ -5,11 +5,11 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
+from stallscope.analyzers.cost.learnt_words import how_far_off, learnt_from
 from stallscope.analyzers.cost.likely import likely_model
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.step.budget import StepCost
 from stallscope.analyzers.step.shape import computed_shape
-from stallscope.analyzers.words import percent
 
 
 def calibration_note(costs: Sequence[StepCost], cost: CostModel | None) -> tuple[str, ...]:
@@ -34,9 +34,8 @@ def calibration_note(costs: Sequence[StepCost], cost: CostModel | None) -> tuple
     if not pairs:
         return ()
     took, expected = (statistics.median(column) for column in zip(*pairs, strict=True))
-    runs = "1 run" if fitted.captures == 1 else f"{fitted.captures} runs"
     return (
-        f"By the device's calibration of {fitted.at} ({fitted.steps} steps of {runs}, mean miss "
-        f"{percent(fitted.error)}) a usual decode step here takes {1e3 * expected:.3g} ms; it took "
+        f"By the device's calibration of {fitted.at} ({learnt_from(fitted)}, "
+        f"{how_far_off(fitted)}) a usual decode step here takes {1e3 * expected:.3g} ms; it took "
         f"{1e3 * took:.3g} ms.",
     )

@@ -137,6 +137,55 @@ def test_a_large_miss_is_the_error_of_what_is_expected() -> None:
     assert tpot.expected_error == 0.4
 
 
+def test_a_miss_that_nothing_tested_is_not_told_and_promises_no_more_than_none() -> None:
+    """Two runs for four factors, two sizes of batch for two terms: a fit follows them anyway."""
+    tested = Calibration("", "builtin", 3, 6, error=0.0)
+    two_runs = replace(tested, captures=2)
+    two_sizes = replace(tested, captures=9, steps=2, step_s=1e-3, request_s=0.0)
+    three_sizes = replace(two_sizes, captures=1, steps=3)
+    for fitted, is_told in (
+        (tested, True),
+        (two_runs, False),
+        (two_sizes, False),
+        (three_sizes, True),
+    ):
+        device = replace(MINE, calibration=fitted)
+        found = plan(PlanOptions(TINY, device, dtype="fp32", input_tokens=64, output_tokens=2))
+        (note,) = [note for note in found.notes if "Calibrated" in note]
+        assert ("mean miss 0 %" in note) == is_told
+        assert ("too few to tell how far it misses" in note) != is_told
+        assert found.tpot_s is not None
+        assert found.tpot_s.expected_error == (0.15 if is_told else 0.30)
+
+
+def test_nothing_is_expected_to_be_faster_than_at_best() -> None:
+    """Runs that took a third of the probed products' time: the floor is no floor.
+
+    A product of 64 by 64 reads 16 KiB at 1 GB/s, 16 µs; the probe found 100 µs.
+    """
+    slow = tuple(replace(p, time_s=100 * p.time_s) for p in MINE.products)
+    faster = Calibration("", "builtin", 3, 6, 0.1, 1 / 3, 1.0, 1.0, 0.0)
+    for fitted, is_faster in ((faster, True), (replace(faster, products=2.0), False)):
+        options = PlanOptions(
+            TINY,
+            replace(MINE, products=slow, calibration=fitted),
+            dtype="fp32",
+            input_tokens=64,
+            output_tokens=9,
+        )
+        found = plan(options)
+        tpot, rate, ttft = found.tpot_s, found.throughput_tokens_per_s, found.ttft_s
+        assert tpot is not None
+        assert rate is not None
+        assert ttft is not None
+        assert None not in (tpot.expected, rate.expected, ttft.expected)
+        assert tpot.value <= (tpot.expected or 0) <= tpot.worst
+        assert ttft.value <= (ttft.expected or 0) <= ttft.worst
+        assert rate.value >= (rate.expected or 0) >= rate.worst
+        assert (tpot.value == tpot.expected) == is_faster
+        assert any("faster than the floor" in note for note in found.notes) == is_faster
+
+
 def test_a_step_is_the_sum_of_its_classes_and_explained_no_more_than_before() -> None:
     fitted = Calibration("", "", 1, 2, 0.1, *TRUTH)
     cost = cost_on(replace(MINE, calibration=fitted))

@@ -179,14 +179,14 @@ def test_a_calibration_is_kept_in_the_device_file(
     once = [*plan, "--gpu", "a10g", "--calibrate", str(run), "--write-gpu-file", str(kept)]
     assert call(once) == 0
     out, err = capsys.readouterr()
-    assert "calibrated on 2 steps of 1 run, mean miss 0 %" in err
+    assert "calibrated on 2 steps of 1 run, too few to tell how far it misses" in err
     learnt = json.loads(out)["calibration"]
     assert learnt["step_s"] == pytest.approx(3e-3, rel=1e-3)
     assert learnt["request_s"] == pytest.approx(1e-3, rel=1e-3)
     assert call([*plan, "--gpu-file", str(kept)]) == 0
     again = json.loads(capsys.readouterr().out)
     assert (again["calibration"], again["tpot_s"]) == (learnt, json.loads(out)["tpot_s"])
-    assert again["tpot_s"]["expected_error"] == 0.15
+    assert again["tpot_s"]["expected_error"] == 0.30  # as without
     assert call(once) == 2
     assert "--force" in capsys.readouterr().err
 

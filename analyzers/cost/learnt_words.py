@@ -1,0 +1,20 @@
+"""What a calibration rests on, in words."""
+
+from __future__ import annotations
+
+from stallscope.analyzers.words import percent
+from stallscope.profiler.spec import Calibration
+
+
+def learnt_from(fitted: Calibration) -> str:
+    """Say what it was fitted on."""
+    runs = "1 run" if fitted.captures == 1 else f"{fitted.captures} runs"
+    return f"{fitted.steps} steps of {runs}"
+
+
+def how_far_off(fitted: Calibration) -> str:
+    """Say how far it missed, or what would tell: a fit follows what it was fitted on."""
+    if fitted.is_tested:
+        return f"mean miss {percent(fitted.error)}"
+    needed = "three runs" if fitted.step_s is None else "steps of three batch sizes"
+    return f"too few to tell how far it misses: give {needed} or more"
