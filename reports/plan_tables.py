@@ -14,6 +14,10 @@ _CHOICES = (
     *(*_PAIR, Column("Size", "number"), Column("Fit", "number"), Column("Run", "number")),
     *(Column("TPOT", "number"), Column("Wait", "number"), Column("Tokens/s", "number")),
 )
+_WAIT = (
+    "Wait is of a request on average: before its first token, which is in TTFT, and whenever it is "
+    "preempted after that, which is in TPOT, so that it may be more than TTFT."
+)
 _GAINS = (
     *(*_PAIR, Column("Gain", "number"), Column("Fewer bytes", "number")),
     *(Column("Larger batch", "number"), Column("Less queueing", "number")),
@@ -33,6 +37,8 @@ def choices_of(choices: Sequence[Choice]) -> Section:
         f"Gains in output tokens per second over {first}: fewer bytes in the same room, then a "
         "larger batch where nobody waits, and the rest, which waiting and preemption cost."
     )
+    if any(choice.wait_s for choice in choices):
+        text = f"{_WAIT} {text}"
     gains = tuple(_gain(choice, choice.gain) for choice in choices if choice.gain is not None)
     tables = (Table(_CHOICES, tuple(_choice(choice) for choice in choices)), Table(_GAINS, gains))
     return Section("Choices side by side", (*tables, Text(text)))

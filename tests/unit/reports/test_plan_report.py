@@ -126,3 +126,16 @@ def test_the_limit_under_load_is_told_and_is_json_as_a_verdict_is() -> None:
     assert set(verdict["limits"]) == {"ttft", "tpot", "throughput"}
     assert "confidence" not in verdict
     assert json.loads(render_json(planned(device=None), version="9.9.9"))["verdict"] is None
+
+
+def test_a_wait_longer_than_the_time_to_first_token_is_explained() -> None:
+    """Room for 11 whole requests of 1,536 tokens: five of 16 are let in and preempted later."""
+    load = {"device": load_device("a10g"), "input_tokens": 512, "output_tokens": 1024}
+    pairs = (("fp16", "fp16"), ("fp16", "int8"))
+    full = planned(**load, concurrency=16, choices=pairs)
+    assert full.ttft_s is not None
+    assert (full.choices[0].wait_s or 0) > (full.ttft_s.expected or 0) > 0
+    said = "whenever it is preempted after that, which is in TPOT"
+    assert said in " ".join(render_terminal(full).split())
+    roomy = planned(**load, concurrency=1, choices=pairs)
+    assert said not in " ".join(render_terminal(roomy).split())
