@@ -18,6 +18,7 @@ from stallscope.reports.kv_sections import growth_of
 from stallscope.reports.plan_tables import choices_of, speculation_of, sweep_of
 from stallscope.reports.time_sections import operators_of
 
+_NO_CLASS = ("none", "client")  # under this load nothing of the device or the engine binds
 _FACTS = (Column("", "quiet"), Column(""))
 _PREDICTIONS = (Column(""), Column("At best", "number"), Column("May be", "number"))
 _EXPECTED = (
@@ -64,10 +65,22 @@ def plan_sentence(plan: Plan) -> str:
         return f"{_what(subject)}: {fmt.bytes_size(plan.memory.weights_bytes)} of weights."
     if fits == 0:
         return f"{_what(subject)} does not fit on {_devices(subject, device)}."
-    limits = " and ".join(f"{p.bound} in {p.phase}" for p in plan.phases if p.bound)
     room = f"{fits:,} request{'s fit' if fits != 1 else ' fits'} at full length"
-    limited = f"the limit is {limits}; " if limits else ""
-    return f"{_what(subject)} on {_devices(subject, device)}: {limited}{room}."
+    return f"{_what(subject)} on {_devices(subject, device)}: {_limited(plan)}{room}."
+
+
+def _limited(plan: Plan) -> str:
+    """Name the limit under the load first, where it is none of those that the floors have."""
+    floors = " and ".join(f"{p.bound} in {p.phase}" for p in plan.phases if p.bound)
+    if not floors:
+        return ""
+    limit = plan.limit
+    if limit is None or limit.bottleneck in {*(p.bound for p in plan.phases), *_NO_CLASS}:
+        return f"the limit is {floors}; "
+    found = f"the {limit.bottleneck}" if limit.bottleneck == "host" else limit.bottleneck
+    if limit.bottleneck == "undetermined" and limit.between:
+        found = f"undetermined between {' and '.join(limit.between)}"
+    return f"the limit is {found} under this load (at best {floors}); "
 
 
 def _what(subject: Subject) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 
 from stallscope.analyzers.cost.learnt_words import how_far_off, learnt_from
 from stallscope.analyzers.cost.likely import likely_model
 from stallscope.analyzers.cost.roofline import CostModel, Machine
 from stallscope.analyzers.plan.memory import memory_map
 from stallscope.analyzers.plan.options import PlanOptions, subject_of
-from stallscope.analyzers.plan.result import FLOOR_ERROR, MemoryMap
+from stallscope.analyzers.plan.result import FLOOR_ERROR, MemoryMap, Prediction
 from stallscope.analyzers.plan.steps import phase_shapes
 from stallscope.profiler.evidence import NotObservable
 
@@ -33,7 +34,12 @@ def _link_reason(options: PlanOptions) -> str:
     return f"the link between several {name} is not known"
 
 
-def plan_notes(options: PlanOptions, memory: MemoryMap, cost: CostModel | None) -> tuple[str, ...]:
+def plan_notes(
+    options: PlanOptions,
+    memory: MemoryMap,
+    cost: CostModel | None,
+    predicted: Mapping[str, Prediction | None],
+) -> tuple[str, ...]:
     """Say what limits a plan's worth, in sentences."""
     notes = list(options.model.warnings)
     longest = options.input_tokens + options.output_tokens
@@ -69,10 +75,7 @@ def plan_notes(options: PlanOptions, memory: MemoryMap, cost: CostModel | None) 
         notes.append(_calibrated(cost.machine))
         if _ran_faster(options, cost):
             notes.append(_RAN_FASTER)
-        notes.append(
-            "At best every operator runs at the device's peak, with nothing for launches or the "
-            f"host. Real decode has taken up to {1 / (1 - FLOOR_ERROR):.1f} times as long."
-        )
+        notes.append(_at_best(predicted))
     return tuple(notes)
 
 
@@ -126,6 +129,22 @@ def _unpredicted_latency(options: PlanOptions, memory: MemoryMap) -> tuple[NotOb
         reason = "a single output token has no time between tokens"
         return (NotObservable("TPOT", reason, "plan --output-tokens 2 or more"),)
     return ()
+
+
+def _at_best(predicted: Mapping[str, Prediction | None]) -> str:
+    """Say what a floor leaves out, and how far above it reality may be or is expected."""
+    floor = (
+        "At best every operator runs at the device's peak, with nothing for launches or the host."
+    )
+    usual = 1 / (1 - FLOOR_ERROR)
+    ratios = [
+        max(p.expected / p.value, p.value / p.expected)
+        for p in predicted.values()
+        if p is not None and p.expected and p.value
+    ]
+    if max(ratios, default=0.0) > usual:
+        return f"{floor} With them {max(ratios):,.0f} times as long is expected here."
+    return f"{floor} Real decode has taken up to {usual:.1f} times as long."
 
 
 def _ran_faster(options: PlanOptions, cost: CostModel) -> bool:

@@ -56,7 +56,7 @@ def plan(options: PlanOptions) -> Plan:
         ridge=machine.peak_flops / machine.bytes_per_s if machine is not None else None,
         phases=tuple(phase_plan(p, what, s, subject, cost) for p, what, s in shapes),
         operators=tuple(row for p, _, s in shapes for row in phase_operators(p, s, subject, cost)),
-        notes=plan_notes(options, memory, cost),
+        notes=plan_notes(options, memory, cost, predicted),
         not_observable=(*missing, *unpredicted(options, memory, cost)),
         choices=compare_choices(options, options.choices) if len(options.choices) > 1 else (),
         sweep=_sweep(options, memory, cost),

@@ -139,3 +139,22 @@ def test_a_wait_longer_than_the_time_to_first_token_is_explained() -> None:
     assert said in " ".join(render_terminal(full).split())
     roomy = planned(**load, concurrency=1, choices=pairs)
     assert said not in " ".join(render_terminal(roomy).split())
+
+
+def test_the_headline_and_the_notes_agree_with_the_limit_under_the_load() -> None:
+    """26 million parameters take an H100 microseconds, the host 1.27 ms."""
+    small = planned(model=load_model("tiny-26m"), device=load_device("h100-sxm"))
+    assert (
+        "the limit is the host under this load (at best bandwidth in prefill and bandwidth in "
+        "decode); "
+    ) in plan_sentence(small)
+    assert small.tpot_s is not None
+    assert small.tpot_s.expected is not None
+    ratio = small.tpot_s.expected / small.tpot_s.value
+    assert ratio > 50
+    (note,) = [note for note in small.notes if note.startswith("At best")]
+    assert f"{ratio:,.0f} times as long is expected here" in note
+    assert "3.3 times" not in note
+    usual = planned()
+    assert any("up to 3.3 times as long" in note for note in usual.notes)
+    assert "under this load" not in plan_sentence(usual)  # bandwidth, as in decode at best
