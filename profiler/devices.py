@@ -17,6 +17,9 @@ from stallscope.profiler.spec import DeviceSpec
 
 # What a peak can be given for; tf32 is fp32 storage on tensor cores.
 PEAK_DTYPES = ("fp32", "tf32", "fp16", "bf16", "fp8", "int8", "int4", "fp4")
+# Less is no device's: such figures were written in GB, GB/s or TFLOP/s.
+_LEAST_FLOPS, _LEAST_BYTES_PER_S, _LEAST_BYTES = 1e9, 1e7, 1e6
+_LEAST_LINK_BYTES_PER_S = 1e6
 _FIELDS = (
     *("name", "peak_flops", "memory_bytes", "memory_bytes_per_s", "kind", "is_cpu"),
     *("link", "link_bytes_per_s", "power_w", "host_link_bytes_per_s", "sources"),
@@ -60,14 +63,14 @@ def _device(entry: Fields) -> DeviceSpec:
     return DeviceSpec(
         name=name,
         peak_flops=_peaks(entry),
-        memory_bytes=entry.size("memory_bytes") if entry.has("memory_bytes") else None,
-        memory_bytes_per_s=entry.positive("memory_bytes_per_s"),
+        memory_bytes=_memory(entry),
+        memory_bytes_per_s=_large(entry, "memory_bytes_per_s", _LEAST_BYTES_PER_S, "bytes/s"),
         kind=_kind(entry),
         is_cpu=entry.flag("is_cpu"),
         link=entry.text("link"),
-        link_bytes_per_s=_optional(entry, "link_bytes_per_s"),
+        link_bytes_per_s=_link(entry, "link_bytes_per_s"),
         power_w=_optional(entry, "power_w"),
-        host_link_bytes_per_s=_optional(entry, "host_link_bytes_per_s"),
+        host_link_bytes_per_s=_link(entry, "host_link_bytes_per_s"),
         sources=_sources(entry),
         products=read_products(entry),
         launch_s=_optional(entry, "launch_s"),
@@ -82,7 +85,25 @@ def _peaks(entry: Fields) -> Mapping[str, float]:
     for dtype in peaks:
         if dtype not in PEAK_DTYPES:
             raise peaks.error(dtype, f"is not a dtype known here; known: {', '.join(PEAK_DTYPES)}")
-    return {dtype: peaks.positive(dtype) for dtype in peaks}
+    return {dtype: _large(peaks, dtype, _LEAST_FLOPS, "FLOP/s") for dtype in peaks}
+
+
+def _memory(entry: Fields) -> int | None:
+    if not entry.has("memory_bytes"):
+        return None
+    size = entry.size("memory_bytes")
+    _large(entry, "memory_bytes", _LEAST_BYTES, "bytes")
+    return size
+
+
+def _large(entry: Fields, name: str, least: float, unit: str) -> float:
+    """Return a figure that no device has below `least`; less is one in a larger unit."""
+    value = entry.positive(name)
+    if value < least:
+        raise entry.error(
+            name, f"is in {unit}: {value:g} is less than any device has; write it out, as 1.5e12"
+        )
+    return value
 
 
 def _kind(entry: Fields) -> Literal["datasheet", "achievable"]:
@@ -97,6 +118,10 @@ def _kind(entry: Fields) -> Literal["datasheet", "achievable"]:
 
 def _optional(entry: Fields, name: str) -> float | None:
     return entry.positive(name) if entry.has(name) else None
+
+
+def _link(entry: Fields, name: str) -> float | None:
+    return _large(entry, name, _LEAST_LINK_BYTES_PER_S, "bytes/s") if entry.has(name) else None
 
 
 def _sources(entry: Fields) -> Mapping[str, str]:

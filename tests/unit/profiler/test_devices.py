@@ -173,6 +173,12 @@ def test_file_in_the_shape_of_the_table(tmp_path: Path) -> None:
         ({"memory_bytes_per_s": None}, "memory_bytes_per_s is missing"),
         ({"memory_bytes_per_s": "3e10"}, "memory_bytes_per_s must be a number"),
         ({"memory_bytes": 1.5}, "memory_bytes must be a positive whole number"),
+        # Written in TFLOP/s, GB/s and GiB.
+        ({"peak_flops": {"bf16": 312}}, "peak_flops: bf16 is in FLOP/s: 312 is less than any"),
+        ({"memory_bytes_per_s": 2000}, "memory_bytes_per_s is in bytes/s: 2000 is less than any"),
+        ({"memory_bytes": 80}, "memory_bytes is in bytes: 80 is less than any"),
+        ({"link_bytes_per_s": 450}, "link_bytes_per_s is in bytes/s: 450 is less than any"),
+        ({"host_link_bytes_per_s": 64}, "host_link_bytes_per_s is in bytes/s: 64 is less than"),
         ({"power_w": -1}, "power_w must be positive"),
         ({"kind": "guess"}, 'kind must be "datasheet" or "achievable", not "guess"'),
         ({"memory_bandwidth": 3e10}, "memory_bandwidth is not a field of a device"),
