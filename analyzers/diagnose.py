@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from stallscope.analyzers.advice import remedies_of, untold, wont_help_of
 from stallscope.analyzers.benchmark.facts import is_benchmark_only, of_trial
+from stallscope.analyzers.benchmark.first_token import begun_note, first_token_wait
 from stallscope.analyzers.benchmark.latency import client_latencies
 from stallscope.analyzers.benchmark.measures import benchmark_measures
 from stallscope.analyzers.benchmark.step import all_steps, step_notes
@@ -158,6 +159,7 @@ def diagnose(
             *run.checked.notes,
             *latency_note(told, client_latencies(capture)),
             *put_back_note(put_back(capture.engine_samples)),
+            *begun_note(first_token_wait(capture, judgement.demand, run.span)),
             *cliff_note(capture),
             *projected_note(capture, run.span),
             *reserved_note(capture, judgement.load),
@@ -242,7 +244,9 @@ def _measures(run: Run, judgement: Judgement) -> tuple[Measure, ...]:
         admission=judgement.admission,
         span=run.span,
     )
+    first = first_token_wait(run.capture, judgement.demand, run.span)
     grown = (
+        *(() if first is None else (first,)),
         *copies_measure(run.capture),
         *engine_measures(run.capture),
         *cliff_measures(run.capture, run.span),

@@ -66,13 +66,15 @@ def decisions_by_goal(
     cost: CostModel | None,
     missing: str,
     t: Thresholds,
+    have_begun: bool = False,
 ) -> dict[str, Decision]:
     """Decide the limit of each goal.
 
-    Throughput: the verdict itself. TTFT: the admission limit while requests queue, else the steps
-    that prefill. TPOT: the steps that decode, whatever the queue, unless running requests are
-    preempted for KV room. Of a GPU that idles no phase is known, and of a server that was only
-    sampled the mean step stands for both.
+    Throughput: the verdict itself. TTFT: the admission limit while requests queue for their first
+    token, else the steps that prefill; `have_begun` says that most of those that wait have theirs.
+    TPOT: the steps that decode, whatever the queue, unless running requests are preempted for KV
+    room. Of a GPU that idles no phase is known, and of a server that was only sampled the mean step
+    stands for both.
     """
     if judgement.bottleneck == "none" and is_telemetry_only(capture):
         return dict.fromkeys(("ttft", "tpot", "throughput"), judgement.decision)
@@ -82,7 +84,7 @@ def decisions_by_goal(
     mean = overall(judgement.budgets) if not costs else None
     ttft = (
         judgement.decision
-        if queues
+        if queues and not have_begun
         else _of_phases(capture, costs, cost, missing, t, ("prefill", "mixed"), mean)
     )
     tpot = _of_phases(capture, costs, cost, missing, t, ("decode", "mixed"), mean)

@@ -27,6 +27,10 @@ MEASURES: dict[str, tuple[str, str]] = {
     "idle_share": ("fraction", "time with nothing in flight"),
     "in_flight": ("requests", "mean requests in the system"),
     "waiting_mean": ("requests", "mean requests waiting"),
+    "first_token_wait_share": (
+        "fraction",
+        "of the time that requests wait, before their first token, by the client's TTFT",
+    ),
     "limit_kv": ("fraction", "of the time something waited, held back by KV room"),
     "limit_seqs": ("fraction", "of the time something waited, held back by max_num_seqs"),
     "limit_tokens": ("fraction", "of the time something waited, held back by the token budget"),

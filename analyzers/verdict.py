@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 
+from stallscope.analyzers.benchmark.first_token import first_token_wait, most_have_begun
 from stallscope.analyzers.chain import build_chain
 from stallscope.analyzers.changes import changes_text
 from stallscope.analyzers.confidence import confidence, grounds
@@ -109,6 +110,7 @@ def _by_goal(run: Run, judgement: Judgement) -> Mapping[str, Decision]:
         cost=run.cost,
         missing=run.why_no_budget,
         t=run.thresholds,
+        have_begun=most_have_begun(first_token_wait(run.capture, judgement.demand, run.span)),
     )
 
 

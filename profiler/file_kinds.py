@@ -12,6 +12,7 @@ from pathlib import Path
 
 from stallscope.errors import InputError
 from stallscope.profiler.benchmark.formats import has_results
+from stallscope.profiler.benchmark.printed import has_printed
 from stallscope.profiler.capture_file import is_capture
 from stallscope.profiler.metrics_page.foreign import page_kind
 from stallscope.profiler.metrics_page.reader import has_page as has_metrics_page
@@ -19,6 +20,7 @@ from stallscope.profiler.ncu.pages import has_page
 from stallscope.profiler.nsys.stats_tables import has_table
 from stallscope.profiler.profiler_text import has_profiler_text
 from stallscope.profiler.regular_file import check_readable
+from stallscope.profiler.server_log.client_block import tells_load
 from stallscope.profiler.server_log.docker import is_docker, texts_in
 from stallscope.profiler.server_log.reader import has_log
 from stallscope.profiler.server_log.refused import is_raised
@@ -99,8 +101,11 @@ def input_kind(path: Path) -> InputKind | None:
         return InputKind.METRICS
     if form_of(lines) is not None:
         return InputKind.TELEMETRY
-    if has_log(lines):
+    is_printed = has_printed(text)
+    if has_log(lines) and (not is_printed or tells_load(lines)):
         return InputKind.SERVER_LOG
+    if is_printed:
+        return InputKind.BENCHMARK
     if has_profiler_text(lines):
         return InputKind.PROFILER_TEXT
     return InputKind.SERVER_LOG if any(map(is_raised, lines)) else None

@@ -18,7 +18,17 @@ def trials_of(capture: Capture) -> tuple[Trial, ...]:
 
 def judged_trial(capture: Capture) -> Trial | None:
     """Return the trial that the capture's verdict is about."""
-    rows, judged = _meta(capture).get("trials"), _meta(capture).get("judged")
+    return _judged(_meta(capture))
+
+
+def client_trial(capture: Capture) -> Trial | None:
+    """Return the trial that is judged, else the one that was printed into the server's log."""
+    printed = capture.meta.get("printed_benchmark")
+    return judged_trial(capture) or _judged(printed if isinstance(printed, Mapping) else {})
+
+
+def _judged(told: Mapping[str, object]) -> Trial | None:
+    rows, judged = told.get("trials"), told.get("judged")
     if not isinstance(rows, list | tuple):
         return None
     index = judged if isinstance(judged, int) and 0 <= judged < len(rows) else 0

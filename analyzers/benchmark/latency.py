@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from stallscope.analyzers.benchmark.facts import is_benchmark_only, judged_trial
+from stallscope.analyzers.benchmark.facts import client_trial, is_benchmark_only, judged_trial
 from stallscope.analyzers.load.latency import latencies, throughput
 from stallscope.analyzers.load.span import Span
 from stallscope.analyzers.result import Distribution, Throughput
@@ -13,7 +13,7 @@ from stallscope.profiler.capture import Capture
 
 def client_latencies(capture: Capture) -> Mapping[str, Distribution]:
     """Return the trial's distributions, and from rows what no trial tells."""
-    trial = judged_trial(capture)
+    trial = client_trial(capture)
     told = trial.latency if trial is not None else {}
     return {
         **latencies(capture),

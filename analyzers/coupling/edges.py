@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from stallscope.analyzers.benchmark.first_token import MOST_BEGUN
 from stallscope.analyzers.host_idle import GROUPS, evidence_of
 
 _METRICS, _VERDICT = "docs/metrics.md", "docs/verdict.md"
@@ -97,7 +98,20 @@ EDGES: tuple[Edge, ...] = (
         _VERDICT,
     ),
     Edge("kv-full", "kv-queue", ("limit_kv", "queue_wait_share"), (_is("held_by_kv"),), _PAGED),
-    Edge("kv-queue", "ttft", ("waiting_mean",), (_is("held_by_kv"),), _METRICS),
+    Edge(
+        "kv-queue",
+        "ttft",
+        ("waiting_mean",),
+        (_is("held_by_kv"), _is("waits_for_first")),
+        _METRICS,
+    ),
+    Edge(
+        "kv-queue",
+        "put-back-wait",
+        ("waiting_mean", "first_token_wait_share"),
+        (_is("held_by_kv"), Condition("first_token_wait_share", "<", MOST_BEGUN)),
+        _METRICS,
+    ),
     # … and KV room → concurrency → batch → intensity
     Edge("kv-full", "small-batch", _INTENSITY, (_is("held_by_kv"), _BELOW_RIDGE), _ROOFLINE),
     # The scheduler's own limits
@@ -124,7 +138,14 @@ EDGES: tuple[Edge, ...] = (
         for held in ("stalled", "deferred", "imbalance")
     ),
     Edge("stalled", "no-tokens", ("in_flight",), (_is("no_queue"),), _VERDICT),
-    Edge("queue", "ttft", ("waiting_mean",), (), _METRICS),
+    Edge("queue", "ttft", ("waiting_mean",), (_is("waits_for_first"),), _METRICS),
+    Edge(
+        "queue",
+        "put-back-wait",
+        ("waiting_mean", "first_token_wait_share"),
+        (Condition("first_token_wait_share", "<", MOST_BEGUN),),
+        _METRICS,
+    ),
     # The step
     Edge(
         "reads-all",

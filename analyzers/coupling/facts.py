@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from stallscope.analyzers.benchmark.first_token import most_have_begun
 from stallscope.analyzers.judge import Judgement
 from stallscope.profiler.evidence import Measure
 
@@ -27,6 +28,8 @@ def facts_of(
     facts["by_kv"] = float(limit == "kv")
     facts["held_by_tokens"] = float(limit == "tokens")
     facts["held_by_prefill"] = float(limit == "prefill")
+    begun = most_have_begun(found.get("first_token_wait_share"))
+    facts["waits_for_first"] = float(not begun)
     counted = facts.get("preemptions", 0.0) > 0
     facts["only_inferred"] = float(not counted and facts.get("preemptions_inferred", 0.0) > 0)
     peak = facts.get("kv_used_peak")

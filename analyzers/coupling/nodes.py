@@ -17,6 +17,7 @@ NODES: Mapping[str, str] = {
     "kv-queue": "requests queue for KV room",
     "queue": "requests queue",
     "ttft": "TTFT grows",
+    "put-back-wait": "those that had begun wait for the rest of their output: TPOT grows",
     # The scheduler
     "cap": "sequence cap (max_num_seqs) reached",
     "cap-roomy": "sequence cap (max_num_seqs) reached with KV to spare",

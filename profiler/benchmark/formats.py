@@ -13,6 +13,7 @@ from stallscope.profiler.benchmark import (
     guidellm,
     inference_perf,
     inferencemax,
+    printed,
     serving,
     trtllm,
 )
@@ -52,6 +53,7 @@ FORMATS = (
         inferencemax.model,
         inferencemax.subject,
     ),
+    Format("bench serve, as printed", printed.is_printed, serving.trials),
     Format("bench serve", serving.is_serving, serving.trials),
 )
 # Keys of which one stands near the beginning of every form, however long its arrays are.
@@ -78,7 +80,8 @@ def format_of(row: Row) -> Format | None:
 def rows_of(content: str, where: str) -> tuple[list[Row], bool]:
     """Return the rows of a file, and whether its last one is cut.
 
-    An object, a list of them, or one on each line. Raises InputError for other JSON.
+    An object, a list of them, or one on each line; or printed blocks among other text. Raises
+    InputError for other JSON.
     """
     if genai_perf.HEADER.match(content):
         return [genai_perf.row_of_csv(content)], False
@@ -87,7 +90,19 @@ def rows_of(content: str, where: str) -> tuple[list[Row], bool]:
     except RecursionError:
         raise InputError(f"{where}: not valid JSON: nested too deeply") from None
     except ValueError as error:
+        if printed.has_printed(content):
+            return _printed(content, where)
         return _lines(content, where, error)
+
+
+def _printed(content: str, where: str) -> tuple[list[Row], bool]:
+    """Return the rows of printed blocks, and of JSON that stands before or between them."""
+    lines = content.splitlines(keepends=True)
+    blocks = list(printed.blocks_of(lines))
+    taken = {place for block in blocks for place in block.places}
+    rest = "".join(line for place, line in enumerate(lines) if place not in taken)
+    rows, is_cut = rows_of(rest, where) if has_results(rest) else ([], False)
+    return [*rows, *(block.row for block in blocks)], is_cut
 
 
 def _lines(content: str, where: str, error: ValueError) -> tuple[list[Row], bool]:

@@ -53,7 +53,8 @@ def _results(path: Path) -> list[Result]:
     if not known:
         raise InputError(
             f"{path}: holds no result of a benchmark tool known here; give the JSON that vllm "
-            "bench, SGLang, trtllm-bench, genai-perf, guidellm, inference-perf or InferenceX wrote"
+            "bench, SGLang, trtllm-bench, genai-perf, guidellm, inference-perf or InferenceX "
+            "wrote, or the block that vllm bench or SGLang printed"
         )
     found = [
         result

@@ -55,7 +55,7 @@ def trials(row: Row, source: str) -> Iterator[Trial]:
         tokens_per_step=_tokens_per_step(row),
         started_unix_ns=start_unix_ns(row),
         label=text(row, "label", "tag"),
-        latency=_latency(row, completed) if completed else {},
+        latency={} if completed == 0 else _latency(row, completed),
     )
 
 

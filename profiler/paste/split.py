@@ -8,8 +8,10 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from stallscope.profiler.benchmark.formats import has_results
+from stallscope.profiler.benchmark.printed import blocks_of
 from stallscope.profiler.file_kinds import InputKind
 from stallscope.profiler.metrics_page.reader import has_page
+from stallscope.profiler.server_log.client_block import tells_load
 from stallscope.profiler.server_log.reader import has_log
 from stallscope.profiler.server_log.refused import is_raised
 from stallscope.profiler.telemetry import dcgm_page
@@ -54,7 +56,17 @@ def split(lines: Sequence[str]) -> list[Piece]:
             continue
         present = _kind(line, present)
         kinds.append(present)
+    _give_blocks(lines, kinds)
     return list(_grouped(lines, _with_heads(lines, _one_page(lines, kinds))))
+
+
+def _give_blocks(lines: Sequence[str], kinds: list[InputKind | None]) -> None:
+    """Give what a benchmark printed to the log beside it, which is read with it; else to no log."""
+    logged = (x for x, kind in zip(lines, kinds, strict=True) if kind is InputKind.SERVER_LOG)
+    kind = InputKind.SERVER_LOG if tells_load(logged) else InputKind.BENCHMARK
+    for block in blocks_of(lines):
+        for place in block.places:
+            kinds[place] = kind
 
 
 def _kind(line: str, present: InputKind | None) -> InputKind | None:

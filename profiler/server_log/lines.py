@@ -56,6 +56,12 @@ def read_log(path: Path, marks: Sequence[str], clock: LogClock) -> tuple[Line, .
     )
 
 
+def all_lines(path: Path) -> Iterator[str]:
+    """Yield every line of a log as it was printed, colours left out."""
+    for block in _blocks(path):
+        yield from _plain(block.decode(errors="replace")).splitlines()
+
+
 def _alone(raw: bytes) -> Iterator[tuple[str, Stamp | None]]:
     """Yield a line, which tells its time itself."""
     yield _plain(raw.decode(errors="replace")), None

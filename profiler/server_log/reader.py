@@ -9,11 +9,19 @@ from pathlib import Path
 from stallscope.errors import InputError
 from stallscope.profiler.capture import Capture, EngineSample, Event, Source
 from stallscope.profiler.sequence_cap import seen_cap
-from stallscope.profiler.server_log import failures, llama_cpp, platform, sglang, tensorrt, vllm
+from stallscope.profiler.server_log import (
+    client_block,
+    failures,
+    llama_cpp,
+    platform,
+    sglang,
+    tensorrt,
+    vllm,
+)
 from stallscope.profiler.server_log.clock import LogClock
 from stallscope.profiler.server_log.facts import Facts, read_facts
 from stallscope.profiler.server_log.iterations import steps
-from stallscope.profiler.server_log.lines import Line, read_log
+from stallscope.profiler.server_log.lines import Line, all_lines, read_log
 from stallscope.profiler.server_log.readings import periodic_samples
 from stallscope.profiler.server_log.sought import sought
 from stallscope.profiler.spec import Subject
@@ -50,6 +58,7 @@ _MARKS = (
     *("KV cache", "blocks: ", "concurrency for", "max_total_num_tokens", "max_num_", "fired up"),
     *("vllm: error", "LLM engine (v", "ServerArgs("),
     *("sglang.launch_server", "new fill batch", "batch, #", "batch. #"),
+    client_block.MARK,
     *failures.MARKS,
     *platform.MARKS,
 )
@@ -84,13 +93,16 @@ def read_server_log(path: str | PathLike[str]) -> Capture:
     wall = clock.wall()
     timings, timed = llama_cpp.read_timings(lines)
     samples += timed
+    printed = client_block.NONE
+    if any(client_block.MARK in line.text for line in lines):
+        printed = client_block.printed_in(all_lines(path), str(path))
     events = [
         *vllm.preemptions(lines),
         *sglang.preemptions(lines),
         *failed,
         *platform.platform_notes(lines),
         *_noted(cap_notes, infers="max_num_seqs"),
-        *_noted([llama_cpp.sentence(timings)]),
+        *_noted([llama_cpp.sentence(timings), *printed.sentences]),
     ]
     return Capture(
         subject=_subject(engine, facts, cap),
@@ -102,6 +114,7 @@ def read_server_log(path: str | PathLike[str]) -> Capture:
             "ended": {},
             "clock": None if wall is None else wall.meta(),
             "server_log": {**facts.names, **facts.numbers},
+            **printed.meta,
         },
     )
 

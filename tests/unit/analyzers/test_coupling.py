@@ -23,6 +23,7 @@ from stallscope.profiler.spec import ModelSpec
 CONDITIONAL = [edge for edge in EDGES if edge.when]
 FOUND = {"queues", "no_queue", "thrash", "held_by_kv", "by_kv", "held_by_tokens"}
 FOUND |= {"held_by_prefill", "only_inferred", "reserves", "intensity_of_ridge"}
+FOUND |= {"waits_for_first"}
 
 
 def seen(**values: float) -> tuple[Measure, ...]:

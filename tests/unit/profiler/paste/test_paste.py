@@ -150,3 +150,34 @@ def test_many_lines_that_look_like_json_are_each_looked_at_once(
     split([line] * 500)
     # The line itself and, where it is cut, it with a few more: JSON has no text over a line's end.
     assert sum(looked) <= 500 * 5 * len(line)
+
+
+BLOCK = """\
+============ Serving Benchmark Result ============
+Successful requests:                     100
+Benchmark duration (s):                  955.00
+Total input tokens:                      100000
+Total generated tokens:                  700000
+Output token throughput (tok/s):         733.00
+---------------Time to First Token----------------
+Mean TTFT (ms):                          700.00
+==================================================
+"""
+
+
+def test_a_printed_result_beside_gpus_is_read_as_one(tmp_path: Path) -> None:
+    text = f"It is slow:\n{BLOCK}\n{SMI}"
+    kinds = [p.kind for p in split(text.splitlines(keepends=True))]
+    assert kinds == [None, InputKind.BENCHMARK, None, InputKind.TELEMETRY]
+    capture = read(tmp_path, text)
+    (trial,) = capture.meta["benchmark"]["trials"]
+    assert (trial["completed"], trial["latency"]["ttft_s"]["mean"]) == (100, pytest.approx(0.7))
+    assert any(s.name == "memory_used_bytes" for s in capture.device_samples)
+
+
+def test_a_printed_result_is_read_with_the_log_beside_it(tmp_path: Path) -> None:
+    capture = read(tmp_path, f"{BLOCK}\n{LOG}\n{SMI}")
+    assert any(s.name == "running" for s in capture.engine_samples)
+    (trial,) = capture.meta["printed_benchmark"]["trials"]
+    assert (trial["completed"], trial["duration_s"]) == (100, 955.0)
+    assert "benchmark" not in capture.meta
