@@ -40,10 +40,32 @@ def stretches(windows: Sequence[Window]) -> tuple[Window, ...]:
 
     Brief stretches, and queues under no limit that was seen, are left out before.
     """
+    seen = [w for w in _lasting(windows) if _answer(w) != _UNSEEN]
+    return _joined(seen) if seen else _joined(windows)
+
+
+def _lasting(windows: Sequence[Window]) -> tuple[Window, ...]:
     found = _joined(windows)
     brief_s = _BRIEF * (found[-1].to_s - found[0].from_s) if found else 0.0
-    lasting = [w for w in found if w.to_s - w.from_s >= brief_s and _answer(w) != _UNSEEN]
-    return _joined(lasting) if lasting else found
+    return _joined([w for w in found if w.to_s - w.from_s >= brief_s])
+
+
+def _told(windows: Sequence[Window]) -> tuple[Window, ...]:
+    """Return the stretches with the queues under no limit that was seen, which a chart shows too.
+
+    One between two stretches of the same answer is left out: nothing else was seen to hold there.
+    """
+    lasting = _lasting(windows)
+    answers = ["", *(_answer(w) for w in lasting), " "]
+    kept = [
+        window
+        for window, before, own, after in zip(
+            lasting, answers, answers[1:], answers[2:], strict=False
+        )
+        if own != _UNSEEN or before != after
+    ]
+    has_seen = any(answer != _UNSEEN for answer in answers[1:-1])
+    return _joined(kept if has_seen else windows)
 
 
 def _joined(windows: Sequence[Window]) -> tuple[Window, ...]:
@@ -67,10 +89,16 @@ def changes_text(windows: Sequence[Window]) -> str | None:
     found = stretches(windows)
     if len(found) < 2 or all(w.limit is None for w in found):
         return None
+    found = _told(windows)
     if len(found) > _MOST:
         return f"It changes {len(found) - 1} times: {_shares(found)}."
-    told = [f"{_answer(w)} ({w.from_s:.0f} to {w.to_s:.0f} s)" for w in found]
+    told = [f"{_answer(w)} ({_seconds(w.from_s)} to {_seconds(w.to_s)} s)" for w in found]
     return f"Over time: first {', then '.join(told)}."
+
+
+def _seconds(value: float) -> str:
+    """Return seconds in the three digits that the chart beside the sentence has."""
+    return f"{value:.3g}" if value < 999.5 else f"{value:,.0f}"
 
 
 def _shares(found: Sequence[Window]) -> str:

@@ -107,8 +107,32 @@ def test_a_queue_under_no_limit_that_was_seen_tells_nothing() -> None:
     assert changes_text([window(0, 5, "kv"), blind, window(10, 15, "kv")]) is None
     told = changes_text([window(0, 5, "kv"), blind, window(10, 15, "seqs")])
     assert told is not None
-    assert "is full (0 to 5 s), then the sequence cap holds the queue (10 to 15 s)" in told
+    # The chart shows the five seconds in between, so the sentence does not jump over them.
+    assert told == (
+        "Over time: first the KV cache is full (0 to 5 s), then requests queue under no limit that "
+        "was seen (5 to 10 s), then the sequence cap holds the queue (10 to 15 s)."
+    )
     assert changes_text([blind, blind]) is None
+
+
+def test_what_comes_first_is_what_the_sentence_begins_with() -> None:
+    """A queue at the start that no limit explains, then none, then a full pool."""
+    queued = window(0, 15.76, load="overloaded")
+    rows = [queued, window(15.76, 47.28), window(47.28, 78.8, "kv")]
+    assert changes_text(rows) == (
+        "Over time: first requests queue under no limit that was seen (0 to 15.8 s), then nothing "
+        "queues (15.8 to 47.3 s), then the KV cache is full (47.3 to 78.8 s)."
+    )
+
+
+def test_no_stretch_ends_after_the_run() -> None:
+    """A run of 6.5 s: rounded to whole seconds it would have ended at 6 or at 7."""
+    told = changes_text([window(0, 5.2, "kv"), window(5.2, 6.5)])
+    assert told is not None
+    assert told.endswith("is full (0 to 5.2 s), then nothing queues (5.2 to 6.5 s).")
+    hours = changes_text([window(0, 7200, "kv"), window(7200, 9000.4)])
+    assert hours is not None
+    assert hours.endswith("then nothing queues (7,200 to 9,000 s).")
 
 
 def test_without_a_limit_nothing_is_told() -> None:
