@@ -73,9 +73,14 @@ def gauges(scrape: Scrape) -> str:
     engines = list(scrape.values.values())
     if not engines and scrape.devices:
         return "GPUs alone"
+    from stallscope.profiler.metrics_page.plausible import can_be
+
+    def told_by_all(name: str) -> list[float]:
+        return [e[name] for e in engines if name in e and can_be(name, e[name])]
+
     told = []
     for name in ("running", "waiting"):
-        values = [e[name] for e in engines if name in e]
+        values = told_by_all(name)
         told.append(f"{sum(values):.0f} {name}" if values else f"{name} not told")
-    used = [e["kv_used_fraction"] for e in engines if "kv_used_fraction" in e]
+    used = told_by_all("kv_used_fraction")
     return ", ".join([*told, f"KV {max(used) * 100:.0f} %" if used else "KV not told"])

@@ -16,6 +16,7 @@ from stallscope.analyzers.result import (
 )
 from stallscope.reports import format as fmt
 from stallscope.reports.blocks import Bar, Cell, Column, Section, Strip, Table, Text
+from stallscope.reports.verdict_sections import tells_load
 
 _LATENCY_NAMES = {
     "ttft_s": "time to first token (TTFT)",
@@ -113,8 +114,12 @@ def windows(diagnosis: Diagnosis) -> Section:
     if len(found) < 2:
         return Section("", ())
     start, end = min(w.from_s for w in found), max(w.to_s for w in found)
-    kinds = dict.fromkeys(_kind(w) for w in found)
-    rows = tuple((kind, _strip(found, kind, start, end)) for kind in kinds)
+    has_load = tells_load(diagnosis)
+    named = [(_kind(w, has_load=has_load), w) for w in found]
+    rows = tuple(
+        (kind, _strip([w for own, w in named if own == kind], start, end))
+        for kind in dict.fromkeys(own for own, _ in named)
+    )
     span = f"{fmt.seconds(start)} to {fmt.seconds(end)}, {len(found)} windows"
     return Section("Over time", (Table(columns, rows, caption=span),))
 
@@ -200,18 +205,14 @@ def _ridge(roofline: Roofline | None) -> str:
     )
 
 
-def _kind(window: Window) -> str:
+def _kind(window: Window, *, has_load: bool) -> str:
+    """Name what a window got; its load only where something told it."""
     limit = f" ({_LIMITS[window.limit]})" if window.limit is not None else ""
-    return f"{window.bottleneck}{limit}, {window.load}"
+    load = f", {window.load}" if has_load else ""
+    return f"{window.bottleneck}{limit}{load}"
 
 
-def _strip(windows: Sequence[Window], kind: str, start: float, end: float) -> Strip:
+def _strip(windows: Sequence[Window], start: float, end: float) -> Strip:
     # Where a window lies on the line is drawing, not evidence: hence the division here.
     length = (end - start) or 1.0
-    return Strip(
-        tuple(
-            ((w.from_s - start) / length, (w.to_s - start) / length)
-            for w in windows
-            if _kind(w) == kind
-        )
-    )
+    return Strip(tuple(((w.from_s - start) / length, (w.to_s - start) / length) for w in windows))

@@ -56,10 +56,10 @@ def _answer(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
         yield ("Between" if verdict.between[1:] else "Perhaps"), fmt.listed(verdict.between)
     if diagnosis.subject.isolated_phases:
         yield "Load", f"none was served: phases were isolated; judged on {_phase(verdict.phase)}"
-    elif _tells_load(diagnosis):
+    elif tells_load(diagnosis):
         yield "Load", f"{verdict.load}; judged on {_phase(verdict.phase)}"
     else:
-        yield "Load", "not observable: neither steps nor requests were recorded"
+        yield "Load", "not observable: nothing recorded tells how many requests ran or waited"
     if verdict.next_limit:
         yield "Next limit", f"{verdict.next_limit}, once this one is lifted"
     yield "By goal", " · ".join(_by_goal(verdict, goal))
@@ -72,7 +72,7 @@ def _class(verdict: Verdict) -> str:
     return f"{verdict.bottleneck}, confidence {fmt.rough_percent(verdict.confidence)}"
 
 
-def _tells_load(diagnosis: Diagnosis) -> bool:
+def tells_load(diagnosis: Diagnosis) -> bool:
     """Tell whether anything says what the load was; kernels and counters alone do not."""
     seen = any(m.name in _OF_LOAD for m in diagnosis.measures)
     return bool(diagnosis.phases or diagnosis.latency or seen) or diagnosis.verdict.load != "served"

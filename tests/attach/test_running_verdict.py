@@ -34,6 +34,15 @@ def test_what_a_page_does_not_tell_is_not_zero() -> None:
     assert gauges(scrape(only)) == "3 running, waiting not told, KV not told"
 
 
+def test_what_cannot_be_is_not_told() -> None:
+    """The report leaves such values out, so the line shows none of them either."""
+    assert gauges(scrape(vllm_page(running=4, waiting=-5, kv=3.0))) == (
+        "4 running, waiting not told, KV not told"
+    )
+    full = vllm_page(running=4, waiting=5, kv=1.02)  # rounding, and blocks that change hands
+    assert gauges(scrape(full)) == "4 running, 5 waiting, KV 102 %"
+
+
 def test_on_a_terminal_one_line_is_kept_up_to_date() -> None:
     def script(handler: BaseHTTPRequestHandler, number: int) -> None:
         waiting = 0 if number < 8 else 40
