@@ -30,7 +30,7 @@ from stallscope.plan_probe import (
     note_disturbance,
     take_reading,
 )
-from stallscope.plan_values import check_offload, named, offloaded, parse_dtypes, parse_lengths
+from stallscope.plan_values import check_offload, kv_lengths, named, offloaded, parse_dtypes
 
 if TYPE_CHECKING:
     from stallscope.analyzers.plan.result import Plan
@@ -134,7 +134,6 @@ def plan(
         return
     if reading is not None:
         note_disturbance(reading)
-    from stallscope.analyzers.kv_life import DEFAULT_LENGTHS
     from stallscope.analyzers.plan.options import DEFAULT_ACCEPTANCE, PlanOptions
     from stallscope.analyzers.plan.planner import plan as plan_model
 
@@ -155,7 +154,7 @@ def plan(
         input_tokens=input_tokens,
         output_tokens=output_tokens,
         concurrency=concurrency,
-        kv_lengths=DEFAULT_LENGTHS if kv_table is None else parse_lengths(kv_table),
+        kv_lengths=kv_lengths(kv_table, spec),
         choices=tuple(product(weights, caches)),
         sweep=sweep,
         cpu_offload_bytes=offloaded(cpu_offload, described),

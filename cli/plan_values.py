@@ -10,7 +10,7 @@ from stallscope.sizes import parse_bytes
 
 if TYPE_CHECKING:
     from stallscope.analyzers.plan.options import PlanOptions
-    from stallscope.profiler.spec import DeviceSpec
+    from stallscope.profiler.spec import DeviceSpec, ModelSpec
 
 
 def named(dtypes: tuple[str | None, ...]) -> tuple[str, ...]:
@@ -53,6 +53,16 @@ def parse_dtypes(
         if name not in known:
             raise UsageError(f"{option}: {name!r} is not one of {', '.join(known)}")
     return names or (None,)
+
+
+def kv_lengths(text: str | None, spec: ModelSpec) -> tuple[int, ...]:
+    """Return the lengths that --kv-table names, else the usual ones that the model can reach."""
+    if text is not None:
+        return parse_lengths(text)
+    from stallscope.analyzers.kv_life import DEFAULT_LENGTHS
+
+    reached = tuple(length for length in DEFAULT_LENGTHS if length <= spec.max_position)
+    return reached or (spec.max_position,)
 
 
 def parse_lengths(text: str) -> tuple[int, ...]:

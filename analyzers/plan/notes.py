@@ -44,17 +44,17 @@ def plan_notes(
     notes = list(options.model.warnings)
     longest = options.input_tokens + options.output_tokens
     if longest > options.model.max_position:
-        notes.append(f"{longest} tokens are beyond the model's {options.model.max_position}.")
+        notes.append(f"{longest:,} tokens are beyond the model's {options.model.max_position:,}.")
     beyond = [n for n in options.kv_lengths if n > options.model.max_position]
     if beyond:
-        lengths = ", ".join(str(n) for n in beyond)
+        lengths = ", ".join(f"{n:,}" for n in beyond)
         notes.append(
-            f"KV sizes at {lengths} tokens are beyond the model's {options.model.max_position}."
+            f"KV sizes at {lengths} tokens are beyond the model's {options.model.max_position:,}."
         )
     window = options.model.sliding_window
     if window is not None and max(longest, *options.kv_lengths) > window:
         notes.append(
-            f"A request's KV cache stops growing at {window} tokens, its sliding window; a long "
+            f"A request's KV cache stops growing at {window:,} tokens, its sliding window; a long "
             "prompt takes more for as long as one step of it lasts."
         )
     if options.drafted and options.draft is not None:
@@ -67,9 +67,10 @@ def plan_notes(
     if memory.max_concurrency == 0:
         notes.append(_where_it_fits(options))
     elif memory.max_concurrency is not None and memory.max_concurrency < options.concurrency:
+        fits, wanted = f"{memory.max_concurrency:,}", f"{options.concurrency:,}"
         notes.append(
-            f"Only {memory.max_concurrency} of {options.concurrency} requests fit at full length: "
-            "the others queue or are preempted (capacity)."
+            f"Only {fits} of {wanted} requests fit at full length: the others queue or are "
+            "preempted (capacity)."
         )
     if cost is not None:
         notes.append(_calibrated(cost.machine))

@@ -40,7 +40,7 @@ def subject_of(options: PlanOptions) -> Subject:
     """Return the subject that a plan stands for, its dtypes chosen."""
     dtype = options.dtype or options.model.dtype or "fp16"
     kv_dtype = options.kv_dtype or (dtype if dtype in ("fp32", "bf16", "fp16") else "fp16")
-    lengths = f"{options.input_tokens} in, {options.output_tokens} out"
+    lengths = f"{options.input_tokens:,} in, {options.output_tokens:,} out"
     return Subject(
         model=options.model,
         device=options.device,
@@ -48,7 +48,7 @@ def subject_of(options: PlanOptions) -> Subject:
         dtype=dtype,
         kv_dtype=kv_dtype,
         engine="plan",
-        workload=f"{lengths}, {options.concurrency} at once",
+        workload=f"{lengths}, {options.concurrency:,} at once",
         concurrency=options.concurrency,
         cpu_offload_bytes=options.cpu_offload_bytes or None,
     )

@@ -19,7 +19,11 @@ from stallscope.profiler.spec import Subject
 
 
 def _requests(count: int) -> str:
-    return "1 request" if count == 1 else f"{count} requests"
+    return "1 request" if count == 1 else f"{count:,} requests"
+
+
+def _prompt(tokens: int) -> str:
+    return "one prompt of 1 token" if tokens == 1 else f"one prompt of {tokens:,} tokens"
 
 
 def mean_context(options: PlanOptions) -> int:
@@ -34,12 +38,12 @@ def phase_shapes(options: PlanOptions) -> tuple[tuple[str, str, StepShape], ...]
     return (
         (
             "prefill",
-            f"one prompt of {options.input_tokens} tokens",
+            _prompt(options.input_tokens),
             prefill_shape(options.input_tokens, window=window),
         ),
         (
             "decode",
-            f"{_requests(options.concurrency)} at {context} tokens of context",
+            f"{_requests(options.concurrency)} at {context:,} tokens of context",
             decode_shape(options.concurrency, context, window=window),
         ),
     )

@@ -114,7 +114,7 @@ def test_ranks_share_weights_and_whole_kv_heads() -> None:
 
 def test_lengths_beyond_the_model_are_noted() -> None:
     notes = plan(PlanOptions(LLAMA_7B, dtype="fp16", input_tokens=2000, output_tokens=100)).notes
-    assert any("2100 tokens are beyond the model's 2048" in note for note in notes)
+    assert any("2,100 tokens are beyond the model's 2,048" in note for note in notes)
 
 
 def test_a_window_bounds_memory_and_reading() -> None:
@@ -135,7 +135,7 @@ def test_a_window_bounds_memory_and_reading() -> None:
     assert attention["prefill"].flops == 4 * 4096 * pairs
     # Decode at 8500 tokens: 4096 keys for each of four requests; 2 · 8 heads · 128 · 2 bytes.
     assert attention["decode"].bytes == 4 * 4096 * 4096 + 2 * 4 * 4096 * 2
-    assert any("stops growing at 4096 tokens" in note for note in found.notes)
+    assert any("stops growing at 4,096 tokens" in note for note in found.notes)
     assert found.tpot_s is not None
 
 

@@ -210,3 +210,26 @@ def test_a_run_of_another_device_calibrates_nothing(
         assert complaint in capsys.readouterr().err
         assert not kept.exists()
         run.unlink()
+
+
+def test_lengths_beyond_the_model_are_shown_and_noted_only_if_asked_for(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    plan = ["plan", "--model", "llama-7b", "--dtype", "fp16", "--format", "json"]
+    for more, lengths in (([], [512, 1024, 2048]), (["--kv-table", "4096"], [4096])):
+        assert call([*plan, *more]) == 0
+        report = json.loads(capsys.readouterr().out)
+        assert [row["seq_len"] for row in report["kv_table"]] == lengths
+        noted = [note for note in report["notes"] if "beyond the model's 2,048" in note]
+        assert bool(noted) == bool(more)
+
+
+def test_large_numbers_of_a_load_have_their_thousands_set_apart(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    load = ["--input-tokens", "1000000", "--output-tokens", "2000", "--concurrency", "1500"]
+    assert call(["plan", "--model", "llama-7b", "--dtype", "fp16", *load]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "1,000,000 in, 2,000 out, 1,500 at once" in said
+    assert "one prompt of 1,000,000 tokens" in said
+    assert "1,002,000 tokens are beyond the model's 2,048." in said
