@@ -12,6 +12,7 @@ from typing import NamedTuple
 from stallscope.errors import InputError
 from stallscope.profiler.server_log.clock import LEVEL, LogClock, Stamp, stamp_of
 from stallscope.profiler.server_log.docker import is_docker, record_of
+from stallscope.profiler.server_log.repeats import Repeats
 from stallscope.profiler.unpacked import GZIP, unpacked
 
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -32,8 +33,13 @@ class Line(NamedTuple):
     text: str
 
 
-def read_log(path: Path, marks: Sequence[str], clock: LogClock) -> tuple[Line, ...]:
-    """Read the records that hold a mark. Echoed requests are left out: they may hold anything."""
+def read_log(
+    path: Path, marks: Sequence[str], clock: LogClock, repeats: Repeats
+) -> tuple[Line, ...]:
+    """Read the records that hold a mark, each once.
+
+    Echoed requests are left out: they may hold anything.
+    """
     from stallscope.profiler.server_log.likely_lines import LikelyLines
 
     likely = LikelyLines([mark.encode() for mark in marks])
@@ -48,11 +54,16 @@ def read_log(path: Path, marks: Sequence[str], clock: LogClock) -> tuple[Line, .
         for text in whole.splitlines()
         if _holds(text, marks)
     )
-    return tuple(
-        Line(clock.tell(time or stamp_of(record)), _level(record), record[:_KEEP])
+    records = (
+        (record, time or stamp_of(record))
         for text, time in texts
         for record in cleaned(text)
         if (record is text or _holds(record, marks)) and not _is_echo(record)
+    )
+    return tuple(
+        Line(clock.tell(stamp), _level(record), record[:_KEEP])
+        for record, stamp in records
+        if not repeats.is_repeat(record, stamp)
     )
 
 

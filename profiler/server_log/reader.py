@@ -23,6 +23,7 @@ from stallscope.profiler.server_log.facts import Facts, read_facts
 from stallscope.profiler.server_log.iterations import steps
 from stallscope.profiler.server_log.lines import Line, all_lines, read_log
 from stallscope.profiler.server_log.readings import periodic_samples
+from stallscope.profiler.server_log.repeats import Repeats
 from stallscope.profiler.server_log.sought import sought
 from stallscope.profiler.spec import Subject
 from stallscope.profiler.wall_clock import WallClock
@@ -78,8 +79,8 @@ def read_server_log(path: str | PathLike[str]) -> Capture:
     where nothing of an engine's is found.
     """
     path = Path(path)
-    clock = LogClock()
-    lines = read_log(path, _MARKS, clock)
+    clock, repeats = LogClock(), Repeats()
+    lines = read_log(path, _MARKS, clock, repeats)
     engine = _engine(lines)
     failed = list(failures.failures(lines))
     if engine is None and not any(event.kind == "oom" for event in failed):
@@ -102,7 +103,7 @@ def read_server_log(path: str | PathLike[str]) -> Capture:
         *failed,
         *platform.platform_notes(lines),
         *_noted(cap_notes, infers="max_num_seqs"),
-        *_noted([llama_cpp.sentence(timings), *printed.sentences]),
+        *_noted([llama_cpp.sentence(timings), *printed.sentences, repeats.sentence()]),
     ]
     return Capture(
         subject=_subject(engine, facts, cap),

@@ -14,6 +14,7 @@ from stallscope.profiler.capture import Event
 from stallscope.profiler.server_log.iterations import Iteration
 from stallscope.profiler.server_log.lines import Line
 from stallscope.profiler.server_log.readings import Reading
+from stallscope.profiler.server_log.repeats import once_a_second
 from stallscope.profiler.server_log.sought import NUMBER, sought
 
 _ENGINE = sought(r"\bEngine (\d{1,6}):", "Engine ")
@@ -49,7 +50,7 @@ PERIOD_S = {"0": 5.0, "1": 10.0}
 
 def readings(lines: Sequence[Line]) -> Iterator[Reading]:
     """Yield the periodic lines' gauges and rates; swapped-out requests wait."""
-    for line in lines:
+    for line in once_a_second(lines):
         whole = _WHOLE.fullmatch(line.text, max(0, line.text.find("Engine ", 0, _HEAD)))
         found = _by_field(line) if whole is None else _of_whole(line.t_ns, whole)
         if found is not None:
@@ -108,7 +109,7 @@ def iterations(lines: Sequence[Line]) -> Iterator[Iteration]:
 
 def preemptions(lines: Sequence[Line]) -> Iterator[Event]:
     """Yield version 0's warnings of preemption; it writes one in fifty, with the sum so far."""
-    for line in lines:
+    for line in once_a_second(lines):
         if _PREEMPTED.search(line.text) is None:
             continue
         total = _CUMULATIVE.search(line.text)

@@ -43,10 +43,10 @@ def test_nothing_is_found_in_nothing() -> None:
 
 
 def test_a_line_across_two_blocks_is_whole(tmp_path: Path) -> None:
-    line = periodic("02-03 10:00:10", 4, 2, 25.0)
+    line, later = (periodic(f"02-03 10:00:{s}", 4, 2, 25.0) for s in (10, 20))
     for short in range(1, len(line), 7):  # of the first MiB, where the line then begins
         filler = (("a" * 127 + "\n") * 8192)[short:]
-        samples = read(tmp_path, filler + line + line).engine_samples
+        samples = read(tmp_path, filler + line + later).engine_samples
         assert series(samples, "running")[-1][1] == 4
         assert len({s.t_ns for s in samples}) == 3
 
