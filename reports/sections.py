@@ -5,6 +5,7 @@ from __future__ import annotations
 from stallscope.analyzers.result import Diagnosis
 from stallscope.reports import (
     advice_sections,
+    budget_section,
     evidence_sections,
     explain_sections,
     fleet_sections,
@@ -27,7 +28,7 @@ _ORDER = (
     advice_sections.remedies,
     advice_sections.wont_help,
     evidence_sections.notes,
-    time_sections.budget,
+    budget_section.budget,
     time_sections.phases,
     time_sections.latency,
     time_sections.windows,

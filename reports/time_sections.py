@@ -1,4 +1,4 @@
-"""Where time went: step budget, phases, latency, operators, windows."""
+"""Where time went: phases, latency, operators, windows."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from stallscope.analyzers.result import (
-    BudgetPart,
     Diagnosis,
     OperatorRow,
-    PhaseBudget,
     Roofline,
     Throughput,
     Window,
 )
 from stallscope.reports import format as fmt
-from stallscope.reports.blocks import Bar, Cell, Column, Section, Strip, Table, Text
+from stallscope.reports.blocks import Column, Section, Strip, Table, Text
 from stallscope.reports.verdict_sections import tells_load
 
 _LATENCY_NAMES = {
@@ -37,14 +35,11 @@ _LIMITS = {
     "front": "in front",
 }
 
-
-def budget(diagnosis: Diagnosis) -> Section:
-    """One table of bars for each phase whose steps could be explained."""
-    phases = [phase for phase in diagnosis.phases if phase.budget]
-    return Section(
-        "Where a step's time goes",
-        (*(_bars(phase) for phase in phases), Text(_part_sources(phases), "quiet")),
-    )
+_EXCESS = (
+    "Limited by neither: it takes more than twice what its bytes and FLOPs explain. Its whole time "
+    "stands here; in a step's budget what they do not explain is unexplained, so the times here "
+    "add up to more than weights, kv and compute there."
+)
 
 
 def phases(diagnosis: Diagnosis) -> Section:
@@ -94,7 +89,12 @@ def _told(value: float | None) -> str:
 
 def operators(diagnosis: Diagnosis) -> Section:
     """FLOPs, bytes and arithmetic intensity of each operator, a table for each phase."""
-    return operators_of(diagnosis.operators, _ridge(diagnosis.series.roofline))
+    rows = diagnosis.operators
+    has_excess = any(phase.budget for phase in diagnosis.phases) and any(
+        row.bound == "neither" and row.time_s is not None for row in rows
+    )
+    ridge = _ridge(diagnosis.series.roofline)
+    return operators_of(rows, " ".join(filter(None, (ridge, _EXCESS if has_excess else ""))))
 
 
 def operators_of(rows: Sequence[OperatorRow], ridge: str) -> Section:
@@ -122,40 +122,6 @@ def windows(diagnosis: Diagnosis) -> Section:
     )
     span = f"{fmt.seconds(start)} to {fmt.seconds(end)}, {len(found)} windows"
     return Section("Over time", (Table(columns, rows, caption=span),))
-
-
-def _bars(phase: PhaseBudget) -> Table:
-    columns = (
-        Column(""),
-        Column(""),
-        Column("", "number"),
-        Column("", "number"),
-        Column("", "quiet"),
-    )
-    rows = tuple(_bar_row(part, phase) for part in phase.budget if part.time_s != 0)
-    empty = [part for part in phase.budget if part.time_s == 0]
-    nothing = ", ".join(part.part for part in empty if part.side is None)
-    unseen = ", ".join(part.part for part in empty if part.side is not None)
-    caption = f"{phase.phase}: {fmt.seconds(phase.mean_step_s)} a step"
-    caption += f"; nothing in {nothing}" if nothing else ""
-    caption += f"; not observed: {unseen}" if unseen else ""
-    return Table(columns, rows, caption=caption)
-
-
-def _bar_row(part: BudgetPart, phase: PhaseBudget) -> tuple[Cell, ...]:
-    return (
-        part.part,
-        Bar(part.share),
-        fmt.percent(part.share),
-        fmt.seconds(part.share * phase.mean_step_s),
-        fmt.provenance(part.provenance, part.side),
-    )
-
-
-def _part_sources(phases: Sequence[PhaseBudget]) -> str:
-    parts = dict.fromkeys((p.part, p.source) for phase in phases for p in phase.budget if p.time_s)
-    told = "; ".join(f"{part}: {source}" for part, source in parts if source)
-    return f"How each part was found. {told}." if told else ""
 
 
 def _rates(throughput: Throughput) -> Iterator[str]:
