@@ -114,6 +114,8 @@ def input_kind(path: Path) -> InputKind | None:
 def kind_of(path: Path) -> str:
     """Say in words what the file seems to be; raise InputError if there is nothing to read."""
     head = _head(path)[:SAMPLE_BYTES]
+    if head.startswith(GZIP) and _unzipped(head).startswith(GZIP):
+        return "a gzip file that is packed twice (gunzip it once)"
     signature = next((kind for start, kind in _SIGNATURES if head.startswith(start)), None)
     kind = signature or plain_kind(head)
     return (page_kind(decoded(head)) or kind) if kind == "a text file" else kind

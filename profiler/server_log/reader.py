@@ -12,6 +12,7 @@ from stallscope.profiler.sequence_cap import seen_cap
 from stallscope.profiler.server_log import (
     client_block,
     failures,
+    left_out,
     llama_cpp,
     platform,
     sglang,
@@ -104,6 +105,7 @@ def read_server_log(path: str | PathLike[str]) -> Capture:
         *platform.platform_notes(lines),
         *_noted(cap_notes, infers="max_num_seqs"),
         *_noted([llama_cpp.sentence(timings), *printed.sentences, repeats.sentence()]),
+        *_noted([*left_out.impossible(lines), *left_out.of_others(engine, lines)]),
     ]
     return Capture(
         subject=_subject(engine, facts, cap),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import sqlite3
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 
 from stallscope.errors import InputError
 from stallscope.profiler.file_kinds import InputKind, input_kind, kind_of
+
+TWICE = "a gzip file that is packed twice (gunzip it once)"
 
 
 @pytest.mark.parametrize(
@@ -25,6 +28,8 @@ from stallscope.profiler.file_kinds import InputKind, input_kind, kind_of
         (b"caf\xe9 con leche", "a binary file of no kind known here"),
         (b"\0\1\2\3", "a binary file of no kind known here"),
         (b"\x1f\x8b\x08\0", "a gzip file"),
+        (gzip.compress(b"some text"), "a gzip file"),
+        (gzip.compress(gzip.compress(b"INFO 02-03 10:00:10 [loggers.py:259] Running")), TWICE),
         (b"PK\x03\x04", "a zip file"),
     ],
 )
