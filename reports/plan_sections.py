@@ -75,7 +75,9 @@ def _limited(plan: Plan) -> str:
     if not floors:
         return ""
     limit = plan.limit
-    if limit is None or limit.bottleneck in {*(p.bound for p in plan.phases), *_NO_CLASS}:
+    if limit is None:  # more at once than are judged: launches and the host are in no floor
+        return f"at best the limit is {floors}; "
+    if limit.bottleneck in {*(p.bound for p in plan.phases), *_NO_CLASS}:
         return f"the limit is {floors}; "
     found = f"the {limit.bottleneck}" if limit.bottleneck == "host" else limit.bottleneck
     if limit.bottleneck == "undetermined" and limit.between:

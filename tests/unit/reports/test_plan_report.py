@@ -158,3 +158,11 @@ def test_the_headline_and_the_notes_agree_with_the_limit_under_the_load() -> Non
     usual = planned()
     assert any("up to 3.3 times as long" in note for note in usual.notes)
     assert "under this load" not in plan_sentence(usual)  # bandwidth, as in decode at best
+
+
+def test_what_is_not_judged_under_its_load_has_a_limit_at_best_only() -> None:
+    many = planned(concurrency=129)
+    assert many.limit is None
+    assert ": at best the limit is compute in prefill and bandwidth in decode; " in plan_sentence(
+        many
+    )
