@@ -31,6 +31,7 @@ from stallscope.options import (
     ThresholdsOption,
 )
 from stallscope.output import check_output, deliver
+from stallscope.same_files import check_not_read
 from stallscope.thresholds_file import read_thresholds
 from stallscope.traced import check_command, check_kept, keep_capture
 from stallscope.watched import WatchPlan, reach_server
@@ -111,6 +112,8 @@ def attach(
     through and whose exit code is this command's. With --prometheus nothing is watched: what a
     Prometheus server has scraped of each replica is judged, and the replicas are ranked.
     """
+    read = (model, gpu_file, thresholds, bearer_token_file, ca)
+    check_not_read({"-o": output, "--capture": capture}, read)
     destination = check_output(output, format=format, force=force, fail_on=fail_on, explain=explain)
     limits = read_thresholds(thresholds)
     spec, left_out = model_or_why(model)

@@ -25,7 +25,7 @@ from stallscope.options import (
     ThresholdsOption,
 )
 from stallscope.output import FAILED_ON, Output, check_output, put, text_width, wants_color
-from stallscope.same_files import check_distinct
+from stallscope.same_files import check_distinct, check_not_read
 from stallscope.thresholds_file import read_thresholds
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ def compare(
 
     Options state facts that the files lack, the same for all of them.
     """
+    check_not_read({"-o": output}, (*files, model, gpu_file, thresholds))
     destination = check_output(output, format=format, force=force, fail_on=fail_on)
     limits = read_thresholds(thresholds)
     if values is not None and vary is None:

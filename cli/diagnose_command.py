@@ -31,6 +31,7 @@ from stallscope.options import (
     ThresholdsOption,
 )
 from stallscope.output import check_output, deliver
+from stallscope.same_files import check_not_read
 from stallscope.thresholds_file import read_thresholds
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ def diagnose(
     if "-" in files and len(files) > 1:
         raise UsageError("- stands alone; name every file of several")
     offsets = offsets_of(offset or (), files)
+    check_not_read({"-o": output}, (*files, model, gpu_file, thresholds))
     destination = check_output(output, format=format, force=force, fail_on=fail_on, explain=explain)
     limits = read_thresholds(thresholds)
     spec, left_out = model_or_why(model)

@@ -27,6 +27,7 @@ from stallscope.options import (
     ThresholdsOption,
 )
 from stallscope.output import check_output, note
+from stallscope.same_files import check_not_read
 from stallscope.thresholds_file import read_thresholds
 from stallscope.traced import (
     can_trace_cuda,
@@ -89,6 +90,8 @@ def nsys(
 
     The command's output passes through, and its exit code is this command's.
     """
+    written = {"-o": output, "--capture": capture, "--keep": keep}
+    check_not_read(written, (model, gpu_file, thresholds))
     destination = check_output(output, format=format, force=force, fail_on=fail_on, explain=explain)
     limits = read_thresholds(thresholds)
     facts = {

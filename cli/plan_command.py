@@ -31,6 +31,7 @@ from stallscope.plan_probe import (
     take_reading,
 )
 from stallscope.plan_values import check_offload, kv_lengths, named, offloaded, parse_dtypes
+from stallscope.same_files import check_not_read
 
 if TYPE_CHECKING:
     from stallscope.analyzers.plan.result import Plan
@@ -104,13 +105,16 @@ def plan(
     force: ForceOption = False,
 ) -> None:
     """Predict memory, speed and limits of a model on a device, without a run."""
+    recorded = calibrate or ()
+    check_not_read({"-o": output}, (*recorded, model, draft, gpu_file))
+    check_not_read({"--write-gpu-file": write_gpu_file}, (*recorded, model, draft))
     destination = check_output(output, format=format, force=force)
     check_probing(
         probe,
         device=device,
         write_gpu_file=write_gpu_file,
         names_device=gpu is not None or gpu_file is not None,
-        calibrates=bool(calibrate),
+        calibrates=bool(recorded),
         force=force,
     )
     weights = parse_dtypes(dtype, "--dtype", get_args(Dtype))
@@ -125,7 +129,7 @@ def plan(
         own = (spec.dtype,) if spec is not None else ()
         reading = take_reading(device, named(weights) or named(own))
     described = reading.device if reading is not None else named_device(gpu, gpu_file)
-    described = with_calibration(described, calibrate or ())
+    described = with_calibration(described, recorded)
     if write_gpu_file is not None and described is not None:
         keep(described, write_gpu_file)
     if spec is None:

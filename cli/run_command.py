@@ -22,6 +22,7 @@ from stallscope.options import (
     ThresholdsOption,
 )
 from stallscope.output import changes_only, check_output, deliver, note
+from stallscope.same_files import check_not_read
 from stallscope.sizes import parse_bytes
 from stallscope.thresholds_file import read_thresholds
 
@@ -109,6 +110,7 @@ def run(
     explain: ExplainOption = False,
 ) -> None:
     """Run a model under instrumentation and say what limits it."""
+    check_not_read({"-o": output, "--capture": capture}, (model, trace, thresholds))
     destination = check_output(output, format=format, force=force, fail_on=fail_on, explain=explain)
     limits = read_thresholds(thresholds)
     from stallscope.runner.options import RunOptions

@@ -1,13 +1,13 @@
-"""Files that are one: a run given twice."""
+"""Files that are one: a run given twice, and a file both read and written."""
 
 from __future__ import annotations
 
 import filecmp
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 
-from stallscope.errors import InputError
+from stallscope.errors import InputError, UsageError
 
 
 def check_distinct(files: Sequence[Path]) -> None:
@@ -20,6 +20,18 @@ def check_distinct(files: Sequence[Path]) -> None:
                 f"{second}: holds the same as {first}, byte for byte; a run beside itself tells "
                 "nothing"
             )
+
+
+def check_not_read(written: Mapping[str, Path | None], read: Iterable[Path | str | None]) -> None:
+    """Refuse to write what the command reads, --force or not: no run would be left to judge."""
+    sources = [Path(path) for path in read if path is not None]
+    # A model may be named by its folder.
+    sources += [path / "config.json" for path in sources if path.is_dir()]
+    for option, target in written.items():
+        for source in sources:
+            if target is not None and target.exists() and is_same(target, source):
+                behind = "" if target == source else f" as {source}"
+                raise UsageError(f"{option} {target}: is read{behind}; name another file")
 
 
 def is_same(first: Path, second: Path) -> bool:
