@@ -18,6 +18,7 @@ from stallscope.analyzers.step.lone_kernels import (
     may_wait_for_host,
     too_short_to_tell,
 )
+from stallscope.analyzers.step.rarely_busy import rarely_busy
 from stallscope.analyzers.step.trace import queued_share, trace_busy, window_s
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.analyzers.words import both, percent
@@ -136,5 +137,8 @@ def limit_without_budget(capture: Capture, t: Thresholds, missing: str) -> Decis
         decision = decide(capture, t)
         if decision is not None:
             return decision
+    waiting = rarely_busy(capture, t, missing)
+    if waiting is not None:
+        return waiting
     reason = f"without a step budget these cannot be told apart: {missing}"
     return Decision("undetermined", 0.0, 0.0, None, 1.0, 0.4, reason, between=CANDIDATES)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from step_rows import step
 
-from stallscope.analyzers.step.indicators import limit_without_budget
+from stallscope.analyzers.step.indicators import CANDIDATES, limit_without_budget
 from stallscope.analyzers.step.limit import Decision
 from stallscope.analyzers.thresholds import Thresholds
-from stallscope.profiler.capture import Capture, DeviceSample, KernelSummary
+from stallscope.profiler.capture import Capture, DeviceSample, EngineSample, KernelSummary
 from stallscope.profiler.devices import load_device
 from stallscope.profiler.spec import DeviceSpec, Subject
 
@@ -42,6 +42,32 @@ def test_an_idle_trace_is_the_hosts() -> None:
     assert "51" in limit(trace_kernel_busy=0.49).reason
     # Only a trace knows the steady window; a sampled gauge does not.
     assert limit(nvml_gpu_util=0.1, gpu_busy=0.1).bottleneck == "undetermined"
+
+
+def test_a_device_that_is_rarely_busy_does_not_limit() -> None:
+    waiting = limit(nvml_gpu_util=0.49)
+    assert waiting.bottleneck == "undetermined"
+    assert waiting.between == ("host", "interconnect", "client")
+    assert waiting.reason.startswith("a kernel ran 49 % of the time at most")
+    assert waiting.reason.endswith("(add --model PRESET or config.json)")
+    assert limit(nvml_gpu_util=0.5).between == CANDIDATES
+    # SM activity is a mean over the SMs: a kernel on a few of them may fill the time.
+    assert limit(dcgm_sm_active=0.1).between == CANDIDATES
+
+
+def test_one_busy_moment_leaves_all_candidates() -> None:
+    rows = tuple(
+        DeviceSample(t, "gpu0", "nvml_gpu_util", v, "fraction") for t, v in ((0, 0.1), (1, 0.9))
+    )
+    decision = limit_without_budget(Capture(device_samples=rows), Thresholds(), MISSING)
+    assert decision.between == CANDIDATES  # the mean is 0.5, yet it may limit while it works
+
+
+def test_counters_beside_a_log_may_be_of_another_time() -> None:
+    rows = (DeviceSample(0, "gpu0", "nvml_gpu_util", 0.1, "fraction"),)
+    gauges = (EngineSample(0, "engine0", "running", 8.0),)
+    capture = Capture(device_samples=rows, engine_samples=gauges)
+    assert limit_without_budget(capture, Thresholds(), MISSING).between == CANDIDATES
 
 
 def test_exposed_copies_in_the_idle_time_are_the_interconnects() -> None:
