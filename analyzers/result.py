@@ -154,7 +154,8 @@ class PhaseBudget:
 
     `budget` is empty when the device or the model is not known. `mean_step_s` is per step.
     `excess_s` of the unexplained time is what measured linears take beyond what their bytes and
-    FLOPs explain.
+    FLOPs explain. `is_host_traced` says that a kernel trace showed all of the host's part: none of
+    it hides in the unexplained.
     """
 
     phase: str
@@ -164,6 +165,7 @@ class PhaseBudget:
     mean_step_s: float
     budget: tuple[BudgetPart, ...]
     excess_s: float = 0.0
+    is_host_traced: bool = False
 
 
 @dataclass(frozen=True, slots=True)

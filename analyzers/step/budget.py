@@ -123,6 +123,7 @@ def phase_budget(
         mean_step_s=time_s / len(costs) if costs else 0.0,
         budget=_parts(costs, cost, time_s),
         excess_s=math.fsum(c.excess_s for c in costs),
+        is_host_traced=bool(costs) and all("host" in c.traced for c in costs),
     )
 
 

@@ -11,6 +11,7 @@ from stallscope.analyzers.words import percent
 
 _HARDLY = 0.05  # of the step: less than this is no candidate, and not worth a word
 MUCH_UNEXPLAINED = 0.25  # from this share on it may hide what limits, and is worth a trace
+IN_KERNELS = ("bandwidth", "compute")  # what limits a kernel
 CLASS_PARTS: Mapping[str, tuple[str, ...]] = {
     "bandwidth": ("weights", "kv"),
     "compute": ("compute",),
@@ -90,21 +91,28 @@ def limit_of_budget(budget: PhaseBudget, t: Thresholds) -> Decision:
     if share < t.limit_share:
         reason = f"{what}, the largest known part; {percent(unexplained)} is unexplained"
         reason += _excess_text(budget)
-        between = _candidates(ranked, unexplained)
+        if budget.is_host_traced and unexplained > _HARDLY:
+            reason += "; kernels ran in that time, so it is not the host's"
+        between = _candidates(ranked, unexplained, is_host_traced=budget.is_host_traced)
     else:
         reason = f"{what} and {_parts_text(second)} {percent(next_share)}, too close to call"
         between = (first, second)
     return Decision("undetermined", share, next_share, None, unexplained, quality, reason, between)
 
 
-def _candidates(ranked: Sequence[tuple[str, float]], unexplained: float) -> tuple[str, ...]:
+def _candidates(
+    ranked: Sequence[tuple[str, float]], unexplained: float, *, is_host_traced: bool
+) -> tuple[str, ...]:
     """Name the two that may limit a step in which no class fills enough.
 
-    Launch gaps hide in the unexplained: while that is more than the second, host may be more.
+    Launch gaps hide in the unexplained: while that is more than the second, host may be more. Where
+    a trace shows them, kernels fill it, and these read or compute more slowly than they could.
     """
     (first, share), (second, next_share) = ranked[0], ranked[1]
     if unexplained <= next_share:
         return (first, second)
+    if is_host_traced:
+        return (first, *(c for c, _ in ranked if c in IN_KERNELS and c != first))
     if share < _HARDLY:
         return ("host",)
     if first != "host":

@@ -83,6 +83,28 @@ def test_under_the_line_the_host_stays_a_candidate() -> None:
     assert limit(weights=0.36, compute=0.3, unexplained=0.34).between == ("bandwidth", "host")
 
 
+def test_a_traced_host_does_not_hide_in_the_unexplained() -> None:
+    """Kernels ran in the rest: bandwidth or compute limits these, whichever is more so far."""
+
+    def traced(**shares: float) -> Decision:
+        return limit_of_budget(dataclasses.replace(budget(**shares), is_host_traced=True), T)
+
+    slow = traced(weights=0.28, kv=0.09, host=0.064)
+    assert slow.between == ("bandwidth", "compute")
+    assert slow.reason == (
+        "reading weights and KV takes 37 % of step time, the largest known part; 57 % is "
+        "unexplained; kernels ran in that time, so it is not the host's"
+    )
+    assert traced(compute=0.3, weights=0.1).between == ("compute", "bandwidth")
+    # What is largest so far stays one of them, whatever it is.
+    assert traced(host=0.3).between == ("host", "bandwidth", "compute")
+    assert traced(communication=0.3).between == ("interconnect", "bandwidth", "compute")
+    # With little unexplained, the two largest are left.
+    assert traced(weights=0.36, host=0.34, compute=0.28).between == ("bandwidth", "host")
+    # A class that fills enough decides as ever.
+    assert traced(weights=0.401).bottleneck == "bandwidth"
+
+
 def test_linears_beyond_what_explains_them_are_said() -> None:
     slow = dataclasses.replace(budget(host=0.1), excess_s=0.43)  # of a second
     reason = "the host takes 10 % of step time, the largest known part; 90 % is unexplained"

@@ -56,6 +56,8 @@ def test_idle_time_outside_the_forward_call_counts_once() -> None:
     steps = decodes(100, 2.0, device_ns=round(0.8 * MS), host_ns=round(1.2 * MS))
     found = diagnose(traced(steps, kernel("gemv", 50), busy=0.25))
     assert phases(found)["decode"]["host"].time_s == pytest.approx(0.150)
+    assert [p.is_host_traced for p in found.phases] == [True]
+    assert [p.is_host_traced for p in diagnose(Capture(ON_GPU, steps=steps)).phases] == [False]
     # A device that works on through the host's time takes none of it away.
     busy = diagnose(traced(steps, kernel("gemv", 180), busy=0.9))
     assert phases(busy)["decode"]["host"].time_s == pytest.approx(0.120)
