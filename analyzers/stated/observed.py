@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from stallscope.analyzers.benchmark.facts import in_flight, judged_trial
+from stallscope.analyzers.benchmark.step import batch_size
 from stallscope.analyzers.load.engines import moments, queued
 from stallscope.profiler.capture import Capture
 
@@ -26,3 +27,15 @@ def most_in_flight(capture: Capture) -> float:
     trial = judged_trial(capture)
     mean = in_flight(trial) if trial is not None else None
     return max(max(sampled, default=0.0), mean or 0.0)
+
+
+def mean_decoding(capture: Capture) -> float | None:
+    """Return how many requests a client had in decode on average, where it alone tells.
+
+    Requests that were preempted count as in decode to their client, so that an engine's own figures
+    go before this.
+    """
+    trial = judged_trial(capture)
+    if trial is None or capture.engine_samples or capture.steps:
+        return None
+    return batch_size(trial)

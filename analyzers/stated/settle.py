@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from stallscope.analyzers.stated.observed import most_in_flight, most_running
+from stallscope.analyzers.stated.observed import mean_decoding, most_in_flight, most_running
 from stallscope.analyzers.stated.other_model import why_another_model
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.spec import DeviceSpec
@@ -50,10 +50,16 @@ def _why_not(capture: Capture, name: str, value: Any) -> str | None:
         return f"{_shown(value)} was given, and the capture itself says {_shown(recorded)}"
     if name == "max_num_seqs" and (running := most_running(capture)) > value:
         return f"{value} was given, and {running:,.0f} requests ran at once"
-    if name == "concurrency" and (flight := most_in_flight(capture)) > 1.1 * value + 1:
-        # A request that its client has left may still be counted for a moment.
+    if name == "max_num_seqs" and (mean := mean_decoding(capture) or 0.0) > _beyond(value):
+        return f"{value} was given, and {mean:,.1f} requests were in decode on average"
+    if name == "concurrency" and (flight := most_in_flight(capture)) > _beyond(value):
         return f"{value} clients were given, and {flight:,.0f} requests were in flight at once"
     return None
+
+
+def _beyond(value: float) -> float:
+    """A request that its client has left may still be counted for a moment, and a mean is rough."""
+    return 1.1 * value + 1
 
 
 def _recorded(capture: Capture, name: str) -> Any:

@@ -51,5 +51,7 @@ def _said(other: Capture) -> Iterator[Event]:
     """Yield what was seen to fail, and the sentence that says what of the rest is used."""
     yield from (e for e in other.events if e.kind in ("oom", "error"))
     what = ", ".join(sorted({s.kind for s in other.sources})) or "what was pasted beside it"
-    sentence = f"Of {what} only what stays the same is used (settings, device, memory): it tells "
-    yield Event(0, "check", None, {"sentence": f"{sentence}of one moment, or no time."})
+    sentence = f"Of {what} only what stays the same is used (settings, device, memory): it is "
+    yield Event(
+        0, "check", None, {"sentence": f"{sentence}of one moment, or does not say when it was."}
+    )

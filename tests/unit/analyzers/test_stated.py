@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from capture_builders import ON_GPU, TOY_MODEL, decodes
+from trial_captures import of_trials, trial
 
 from stallscope.analyzers.diagnose import diagnose
 from stallscope.analyzers.impossible import IMPOSSIBLE
@@ -59,6 +60,21 @@ def test_steps_tell_what_ran_too() -> None:
     steps = decodes(3, decode_requests=8, running=9)
     assert settle(Capture(steps=steps), {"max_num_seqs": 8})[0].subject.max_num_seqs is None
     assert settle(Capture(steps=steps), {"max_num_seqs": 9})[0].subject.max_num_seqs == 9
+
+
+# 8 a second, each 100 · 10 ms in decode: 8 on average. A tenth and one more than 6 are 7.6.
+@pytest.mark.parametrize(("cap", "is_used"), [(1, False), (6, False), (7, True), (64, True)])
+def test_a_cap_below_what_a_client_had_in_decode(cap: int, is_used: bool) -> None:
+    seen = of_trials(trial(ttft=0.1, tpot=0.01, tokens=101, rate=8.0))
+    settled, warnings = settle(seen, {"max_num_seqs": cap})
+    assert settled.subject.max_num_seqs == (cap if is_used else None)
+    refused = (
+        f"--max-num-seqs was not used: {cap} was given, and 8.0 requests were in decode on average."
+    )
+    assert warnings == (() if is_used else (refused,))
+    # An engine's own gauges know better: to its client, a preempted request is in decode.
+    beside = dataclasses.replace(seen, engine_samples=sampled(1).engine_samples)
+    assert settle(beside, {"max_num_seqs": cap})[0].subject.max_num_seqs == cap
 
 
 # 40 + 16 are in flight. A tenth and one more than 50 are 56.0, than 49 they are 54.9.
