@@ -29,6 +29,7 @@ from stallscope.analyzers.load.estimated_work import work_measures_of_samples
 from stallscope.analyzers.load.in_front import in_front_measures, in_front_note
 from stallscope.analyzers.load.kv_cliff import cliff_measures, cliff_note
 from stallscope.analyzers.load.offered import unseen_offer
+from stallscope.analyzers.load.one_reading import one_reading_note
 from stallscope.analyzers.load.preemption import preempts
 from stallscope.analyzers.load.projected_pool import projected_measure, projected_note
 from stallscope.analyzers.load.put_back import put_back
@@ -157,6 +158,7 @@ def diagnose(
         windows=windows,
         notes=(
             *run.checked.notes,
+            *one_reading_note(capture),
             *latency_note(told, client_latencies(capture)),
             *put_back_note(put_back(capture.engine_samples)),
             *begun_note(first_token_wait(capture, judgement.demand, run.span)),

@@ -22,6 +22,7 @@ from stallscope.analyzers.load.demand import (
 from stallscope.analyzers.load.estimated_work import decide_by_estimates
 from stallscope.analyzers.load.in_front import decide_in_front
 from stallscope.analyzers.load.kv_cliff import Cliff, cliff_decision, worst_cliff
+from stallscope.analyzers.load.one_reading import is_one_reading
 from stallscope.analyzers.load.pool_use import pool_measures
 from stallscope.analyzers.load.preemption import Preemption, observe_preemption
 from stallscope.analyzers.load.projected_pool import observe_projected
@@ -165,11 +166,13 @@ def step_decision(
     return slow or with_contention(decision, capture)
 
 
-def _none(demand: Demand, t: Thresholds) -> Decision:
+def _none(demand: Demand, t: Thresholds, *, is_moment: bool) -> Decision:
     if demand.queued_share is None:
         return _idle_device(demand)
     idle, queued, held = demand.idle_share or 0.0, demand.queued_share, demand.held_share
     reason = f"nothing was in flight {percent(idle)} of the time"
+    if is_moment:
+        reason = "nothing was in flight at the one moment that was read"
     if queued < t.nothing_waits:
         reason += " and nothing waited"
     elif (held or 0.0) < t.nothing_waits:
@@ -217,7 +220,14 @@ def judge(
         by_client = _client(demand, offered or 0.0)
         return Judgement(load, by_client, demand, None, budgets, branch="client")
     if load in ("idle", "underloaded"):
-        return Judgement(load, _none(demand, t), demand, None, budgets, branch="load")
+        return Judgement(
+            load,
+            _none(demand, t, is_moment=is_one_reading(capture)),
+            demand,
+            None,
+            budgets,
+            branch="load",
+        )
     admission = _admission(capture, cost, span) if load == "overloaded" else None
     if load == "overloaded" and not _saw_no_queue(capture, span):
         is_blind = admission is None and is_benchmark_only(capture)
@@ -227,7 +237,7 @@ def judge(
             decision = dataclasses.replace(decision, next_class="capacity")
         branch = "queue"
     elif load == "overloaded" and (demand.idle_share or 0.0) >= t.underloaded_share:
-        decision, branch = _none(demand, t), "load"
+        decision, branch = _none(demand, t, is_moment=is_one_reading(capture)), "load"
     elif (stood := standstill_share(capture.engine_samples, span)) >= MOST:
         decision, branch = _standstill(stood, demand), "standstill"
     else:

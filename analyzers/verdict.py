@@ -14,6 +14,7 @@ from stallscope.analyzers.gaps import where_to_look
 from stallscope.analyzers.judge import Judgement, judge
 from stallscope.analyzers.kernel_mix import lone_mix
 from stallscope.analyzers.limits import decisions_by_goal, limits_of
+from stallscope.analyzers.load.one_reading import is_one_reading
 from stallscope.analyzers.prepared import Run
 from stallscope.analyzers.result import Verdict, Window
 from stallscope.analyzers.sentences import verdict_sentence
@@ -81,7 +82,8 @@ def build_verdict(
     changes = changes_text(windows) if run.checked.decision is None else None
     sentence = " ".join(filter(None, (sentence, changes, run.checked.ending)))
     is_whole_run = headline is judgement and run.checked.decision is None
-    most = _MOMENT if run.span.is_instant else 1.0
+    is_moment = run.span.is_instant or is_one_reading(run.capture)
+    most = _MOMENT if is_moment else 1.0
     weighed = grounds(headline.decision, windows if is_whole_run else (), most)
     return Verdict(
         bottleneck=headline.bottleneck,

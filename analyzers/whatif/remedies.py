@@ -113,7 +113,7 @@ _WONT_HELP: Mapping[str, tuple[WontHelp, ...]] = {
         WontHelp("quantisation", "it hides slow clocks and leaves the device as slow"),
     ),
     "none": (
-        WontHelp("tuning the engine", "it idles most of the time"),
+        WontHelp("tuning the engine", "it idles for want of requests"),
         WontHelp("a bigger GPU", "the one there is idles"),
     ),
 }

@@ -19,6 +19,10 @@ def test_nothing_in_flight_is_idle() -> None:
     found = diagnose(moment(running=0, waiting=0))
     assert (found.verdict.bottleneck, found.verdict.load) == ("none", "idle")
     assert found.verdict.confidence <= 0.65
+    assert found.verdict.sentence == (
+        "Nothing limits this run: nothing was in flight at the one moment that was read and "
+        "nothing waited."
+    )
     assert (found.windows, found.capture.duration_s) == ((), None)
 
 
@@ -36,6 +40,35 @@ def test_a_queue_is_judged_by_what_stood_at_its_cap(
 ) -> None:
     subject = Subject(engine="vllm", max_num_seqs=32)
     assert diagnose(moment(subject, **values)).verdict.bottleneck == bottleneck
+
+
+def read_at(*times: int, waiting: float = 22.0) -> Capture:
+    """75 run and some wait before a full pool, the last time as many as `waiting` says."""
+    rows = [
+        EngineSample(t * 10**9, "0", name, value)
+        for t in times
+        for name, value in (
+            ("running", 75.0),
+            ("waiting", waiting if t == times[-1] else 22.0),
+            ("kv_used_fraction", 0.996),
+        )
+    ]
+    return Capture(subject=Subject(engine="vllm"), engine_samples=tuple(rows))
+
+
+@pytest.mark.parametrize(
+    ("capture", "is_one"),
+    [
+        (read_at(0, 10), True),  # as a log's one line is read: over its period
+        (read_at(0, 10, 20), False),
+        (read_at(0, 10, waiting=23.0), False),
+    ],
+)
+def test_one_line_of_a_log_is_one_moment_too(capture: Capture, is_one: bool) -> None:
+    found = diagnose(capture)
+    assert found.verdict.bottleneck == "capacity"
+    assert (found.verdict.confidence <= 0.65) is is_one
+    assert any("read once" in note for note in found.notes) is is_one
 
 
 HELD = {
