@@ -9,7 +9,7 @@ from typing import Any
 from stallscope.analyzers.stated.observed import mean_decoding, most_in_flight, most_running
 from stallscope.analyzers.stated.other_model import why_another_model
 from stallscope.profiler.capture import Capture
-from stallscope.profiler.spec import DeviceSpec
+from stallscope.profiler.spec import DeviceSpec, ModelSpec
 
 OPTIONS: Mapping[str, str] = {
     "model": "--model",
@@ -28,7 +28,8 @@ def settle(capture: Capture, stated: Mapping[str, Any]) -> tuple[Capture, tuple[
 
     `stated` are fields of Subject. A warning names the option, and why it was not used.
     """
-    whys = {name: _why_not(capture, name, value) for name, value in stated.items()}
+    model = stated.get("model") or capture.subject.model
+    whys = {name: _why_not(capture, name, value, model) for name, value in stated.items()}
     used = {name: value for name, value in stated.items() if whys[name] is None}
     settled = dataclasses.replace(capture, subject=dataclasses.replace(capture.subject, **used))
     if "max_num_seqs" in used:
@@ -43,11 +44,16 @@ def settle(capture: Capture, stated: Mapping[str, Any]) -> tuple[Capture, tuple[
     return settled, tuple(warnings)
 
 
-def _why_not(capture: Capture, name: str, value: Any) -> str | None:
+def _why_not(capture: Capture, name: str, value: Any, model: ModelSpec | None) -> str | None:
     """Say what in the capture contradicts a stated fact; None where nothing does."""
     recorded = _recorded(capture, name)
     if recorded is not None and not _agree(recorded, value):
         return f"{_shown(value)} was given, and the capture itself says {_shown(recorded)}"
+    if name == "num_devices" and model is not None and value > most_devices(model):
+        return (
+            f"{value:,} was given, and {model.name} has {model.num_heads} attention heads in each "
+            f"of {model.num_layers} layers to share"
+        )
     if name == "max_num_seqs" and (running := most_running(capture)) > value:
         return f"{value} was given, and {running:,.0f} requests ran at once"
     if name == "max_num_seqs" and (mean := mean_decoding(capture) or 0.0) > _beyond(value):
@@ -55,6 +61,11 @@ def _why_not(capture: Capture, name: str, value: Any) -> str | None:
     if name == "concurrency" and (flight := most_in_flight(capture)) > _beyond(value):
         return f"{value} clients were given, and {flight:,.0f} requests were in flight at once"
     return None
+
+
+def most_devices(model: ModelSpec) -> int:
+    """Return how many devices can share a model: each head of each layer on one of its own."""
+    return model.num_heads * model.num_layers
 
 
 def _beyond(value: float) -> float:

@@ -89,7 +89,11 @@ def limit_of_budget(budget: PhaseBudget, t: Thresholds) -> Decision:
         return Decision(first, share, next_share, after, unexplained, quality, what)
     between: tuple[str, ...]
     if share < t.limit_share:
-        reason = f"{what}, the largest known part; {percent(unexplained)} is unexplained"
+        if share < _HARDLY:
+            what = f"no known part takes {percent(_HARDLY)} of step time"
+        else:
+            what += ", the largest known part"
+        reason = f"{what}; {percent(unexplained)} is unexplained"
         reason += _excess_text(budget)
         if budget.is_host_traced and unexplained > _HARDLY:
             reason += "; kernels ran in that time, so it is not the host's"

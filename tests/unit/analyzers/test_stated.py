@@ -124,6 +124,19 @@ def test_what_a_file_states_goes_before_an_option(name: str, recorded: Any, stat
     assert settle(Capture(), {name: stated})[1] == ()
 
 
+def test_more_devices_than_can_share_a_model() -> None:
+    """llama-3-8b has 32 heads in each of 32 layers: 1,024 shares of one head."""
+    model = load_model("llama-3-8b")
+    settled, warnings = settle(Capture(), {"model": model, "num_devices": 1024})
+    assert (settled.subject.num_devices, warnings) == (1024, ())
+    settled, warnings = settle(Capture(), {"model": model, "num_devices": 1025})
+    assert settled.subject.num_devices == 1
+    assert warnings == (
+        "--gpus was not used: 1,025 was given, and llama-3-8b has 32 attention heads in each of 32 "
+        "layers to share.",
+    )
+
+
 def test_one_device_is_stated_by_a_log_alone() -> None:
     assert settle(Capture(), {"num_devices": 2})[0].subject.num_devices == 2
     settled, warnings = settle(logged(tensor_parallel=1.0), {"num_devices": 2})

@@ -83,6 +83,13 @@ def test_under_the_line_the_host_stays_a_candidate() -> None:
     assert limit(weights=0.36, compute=0.3, unexplained=0.34).between == ("bandwidth", "host")
 
 
+def test_what_takes_hardly_anything_is_not_the_largest_part() -> None:
+    assert limit(communication=0.049).reason == (
+        "no known part takes 5 % of step time; 95 % is unexplained"
+    )
+    assert limit(communication=0.05).reason.startswith("communication and transfer take 5 %")
+
+
 def test_a_traced_host_does_not_hide_in_the_unexplained() -> None:
     """Kernels ran in the rest: bandwidth or compute limits these, whichever is more so far."""
 
