@@ -75,7 +75,8 @@ class Verdict:
     """The answer. `between` names the candidates when the class is undetermined.
 
     `limit` is the admission limit that held a queue, as a measure `limit_…` names it; `grounds` is
-    what the confidence rests on; `finding` is its entry in docs/findings.md.
+    what the confidence rests on; `finding` is its entry in docs/findings.md. `is_load_seen` is
+    False where the load counts as served only because nothing tells what waited.
     """
 
     bottleneck: str  # JSON "class"
@@ -90,6 +91,7 @@ class Verdict:
     limit: str | None = None
     grounds: Grounds | None = None
     finding: str | None = None
+    is_load_seen: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,6 +99,7 @@ def build_verdict(
         limit=headline.decision.limit,
         finding=finding_of(headline),
         grounds=weighed,
+        is_load_seen=judgement.load != "served" or judgement.demand.tells_served,
     )
 
 

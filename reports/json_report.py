@@ -95,6 +95,7 @@ def _verdict(diagnosis: Diagnosis) -> dict[str, object]:
         "confidence": verdict.confidence,
         "confidence_from": asdict(verdict.grounds) if verdict.grounds else None,
         "load": verdict.load,
+        "load_seen": verdict.is_load_seen,
         "phase": verdict.phase,
         "between": verdict.between,
         "next": verdict.next_limit,

@@ -56,6 +56,8 @@ def _answer(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
         yield ("Between" if verdict.between[1:] else "Perhaps"), fmt.listed(verdict.between)
     if diagnosis.subject.isolated_phases:
         yield "Load", f"none was served: phases were isolated; judged on {_phase(verdict.phase)}"
+    elif not verdict.is_load_seen and tells_load(diagnosis):
+        yield "Load", f"not observable: nothing tells what waited; {_judged_as(verdict)}"
     elif tells_load(diagnosis):
         yield "Load", f"{verdict.load}; judged on {_phase(verdict.phase)}"
     else:
@@ -63,6 +65,10 @@ def _answer(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
     if verdict.next_limit:
         yield "Next limit", f"{verdict.next_limit}, once this one is lifted"
     yield "By goal", " · ".join(_by_goal(verdict, goal))
+
+
+def _judged_as(verdict: Verdict) -> str:
+    return f"judged as {verdict.load}, on {_phase(verdict.phase)}"
 
 
 def _class(verdict: Verdict) -> str:

@@ -47,6 +47,11 @@ class Demand:
         held = max(0.0, self.queued_share - (self.step_wait_share or 0.0))
         return max(held, self.worst_engine_share or 0.0)
 
+    @property
+    def tells_served(self) -> bool:
+        """Whether it is known that little waited; a lower bound of the queue leaves that open."""
+        return self.queued_share is not None and self.provenance != "bound"
+
 
 _SOME = 0.05  # of the requests in flight
 UNKNOWN_DEMAND = Demand(None, None, None, None, False, "derived", "nothing recorded")

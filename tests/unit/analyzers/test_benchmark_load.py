@@ -25,6 +25,7 @@ from stallscope.analyzers.thresholds import Thresholds
 from stallscope.profiler.capture import Capture, EngineSample
 from stallscope.profiler.spec import Subject
 from stallscope.profiler.trial import Spread, Trial
+from stallscope.reports import terminal
 
 T = Thresholds()
 
@@ -244,3 +245,16 @@ def test_meta_of_another_shape_is_no_benchmark() -> None:
 def test_tpot_from_the_ends() -> None:
     assert tpot_from_ends(trial()) == pytest.approx(0.01)  # 1 s over 100 gaps
     assert tpot_from_ends(trial(tokens=1.0)) is None
+
+
+def test_a_client_alone_does_not_tell_that_little_waited() -> None:
+    """TTFT beyond a prompt's own time bounds the queue from below; the server's mean tells it."""
+    blind, told = diagnose(of_trials(trial())), diagnose(of_trials(trial(waiting=0.0)))
+    assert (blind.verdict.load, blind.verdict.is_load_seen) == ("served", False)
+    assert (told.verdict.load, told.verdict.is_load_seen) == ("served", True)
+    assert "not observable: nothing tells what waited; judged as served" in terminal.render(
+        blind, width=100, color=False
+    )
+    assert "not observable: nothing tells what waited" not in terminal.render(
+        told, width=100, color=False
+    )

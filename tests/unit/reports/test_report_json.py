@@ -22,7 +22,7 @@ CONTRACT: dict[str, tuple[str, str]] = {
     "subject": ("model device devices dtype kv_dtype engine workload", ""),
     "verdict": (
         "class confidence load phase between next limits sentence chain",
-        "confidence_from finding",
+        "confidence_from finding load_seen",
     ),
     "verdict.limits": ("ttft tpot throughput", ""),
     "verdict.chain.0": ("cause effect evidence", ""),
