@@ -10,6 +10,7 @@ from stallscope.analyzers.thresholds import Thresholds
 from stallscope.analyzers.words import percent
 
 _HARDLY = 0.05  # of the step: less than this is no candidate, and not worth a word
+_NOTHING = 0.005  # of the step: what would be told as 0 % is not the largest of anything
 MUCH_UNEXPLAINED = 0.25  # from this share on it may hide what limits, and is worth a trace
 IN_KERNELS = ("bandwidth", "compute")  # what limits a kernel
 CLASS_PARTS: Mapping[str, tuple[str, ...]] = {
@@ -89,8 +90,8 @@ def limit_of_budget(budget: PhaseBudget, t: Thresholds) -> Decision:
         return Decision(first, share, next_share, after, unexplained, quality, what)
     between: tuple[str, ...]
     if share < t.limit_share:
-        if share < _HARDLY:
-            what = f"no known part takes {percent(_HARDLY)} of step time"
+        if share < _NOTHING:
+            what = "every known part takes less than 1 % of step time"
         else:
             what += ", the largest known part"
         reason = f"{what}; {percent(unexplained)} is unexplained"

@@ -84,10 +84,10 @@ def test_under_the_line_the_host_stays_a_candidate() -> None:
 
 
 def test_what_takes_hardly_anything_is_not_the_largest_part() -> None:
-    assert limit(communication=0.049).reason == (
-        "no known part takes 5 % of step time; 95 % is unexplained"
+    assert limit(communication=0.0049).reason == (
+        "every known part takes less than 1 % of step time; 100 % is unexplained"
     )
-    assert limit(communication=0.05).reason.startswith("communication and transfer take 5 %")
+    assert limit(communication=0.0051).reason.startswith("communication and transfer take 1 %")
 
 
 def test_a_traced_host_does_not_hide_in_the_unexplained() -> None:
