@@ -45,7 +45,14 @@ def _side_by_side(compared: Comparison) -> Section:
     rows = tuple(_row(run, first, settings, figures, has_verdicts) for run in compared.runs)
     seen = ", ".join(dict.fromkeys(name for run in compared.runs for name in run.readings))
     told = f"Seen while they ran, and set by nobody, so they tell no runs apart: {seen}."
-    return Section("Side by side", (Table(columns, rows), Text(told if seen else "", "quiet")))
+    cut = tuple(
+        Text(f"{run.name}: {run.cut_note}; its figures tell of the part before.")
+        for run in compared.runs
+        if run.cut_note
+    )
+    return Section(
+        "Side by side", (Table(columns, rows), *cut, Text(told if seen else "", "quiet"))
+    )
 
 
 def _settings(compared: Comparison) -> tuple[str, ...]:

@@ -31,6 +31,9 @@ def run_of(name: str, diagnosis: Diagnosis) -> Run:
         load=diagnosis.verdict.load,
         sentence=diagnosis.verdict.sentence,
         notes=diagnosis.notes,
+        cut_note=(diagnosis.capture.cut_note or "its end is missing")
+        if diagnosis.capture.cut
+        else None,
     )
 
 

@@ -24,7 +24,8 @@ class Figure:
 class Run:
     """A run by the name its user gave it. `bottleneck` and `sentence` are its own verdict's.
 
-    `readings` were seen while it ran and set by nobody: they tell no runs apart.
+    `readings` were seen while it ran and set by nobody: they tell no runs apart. `cut_note` says
+    when and how a run was cut whose figures tell of a part only.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Run:
     sentence: str = ""
     notes: tuple[str, ...] = ()
     readings: Mapping[str, Value] = field(default_factory=dict)
+    cut_note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
