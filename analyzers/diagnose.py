@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from stallscope.analyzers.advice import remedies_of, untold, wont_help_of
 from stallscope.analyzers.benchmark.facts import is_benchmark_only, of_trial
-from stallscope.analyzers.benchmark.first_token import begun_note, first_token_wait
 from stallscope.analyzers.benchmark.latency import client_latencies
 from stallscope.analyzers.benchmark.measures import benchmark_measures
 from stallscope.analyzers.benchmark.step import all_steps, step_notes
@@ -26,6 +25,7 @@ from stallscope.analyzers.load.demand import Demand
 from stallscope.analyzers.load.device_demand import is_telemetry_only
 from stallscope.analyzers.load.engine_latency import engine_latencies, latency_note
 from stallscope.analyzers.load.estimated_work import work_measures_of_samples
+from stallscope.analyzers.load.first_token import begun_note, first_token_wait
 from stallscope.analyzers.load.in_front import in_front_measures, in_front_note
 from stallscope.analyzers.load.kv_cliff import cliff_measures, cliff_note
 from stallscope.analyzers.load.offered import unseen_offer

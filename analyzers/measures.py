@@ -29,7 +29,7 @@ MEASURES: dict[str, tuple[str, str]] = {
     "waiting_mean": ("requests", "mean requests waiting"),
     "first_token_wait_share": (
         "fraction",
-        "of the time that requests wait, before their first token, by the client's TTFT",
+        "of the time that requests wait, before their first token, at the most",
     ),
     "limit_kv": ("fraction", "of the time something waited, held back by KV room"),
     "limit_seqs": ("fraction", "of the time something waited, held back by max_num_seqs"),

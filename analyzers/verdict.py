@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 
-from stallscope.analyzers.benchmark.first_token import first_token_wait, most_have_begun
 from stallscope.analyzers.chain import build_chain
 from stallscope.analyzers.changes import changes_text
 from stallscope.analyzers.confidence import confidence, grounds
@@ -14,6 +13,7 @@ from stallscope.analyzers.gaps import where_to_look
 from stallscope.analyzers.judge import Judgement, judge
 from stallscope.analyzers.kernel_mix import lone_mix
 from stallscope.analyzers.limits import decisions_by_goal, limits_of
+from stallscope.analyzers.load.first_token import first_token_wait, most_have_begun
 from stallscope.analyzers.load.one_reading import is_one_reading
 from stallscope.analyzers.prepared import Run
 from stallscope.analyzers.result import Verdict, Window

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stallscope.analyzers.benchmark.first_token import MOST_BEGUN
 from stallscope.analyzers.host_idle import GROUPS, evidence_of
+from stallscope.analyzers.load.first_token import MOST_BEGUN
 
 _METRICS, _VERDICT = "docs/metrics.md", "docs/verdict.md"
 _PAGED = "Kwon et al., PagedAttention, SOSP 2023 (doi:10.1145/3600006.3613165), sections 4.5 and 6"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from stallscope.analyzers.benchmark.first_token import most_have_begun
 from stallscope.analyzers.judge import Judgement
+from stallscope.analyzers.load.first_token import most_have_begun
 from stallscope.profiler.evidence import Measure
 
 _ROOMY = 0.95  # a pool that was never this full refused nobody by itself

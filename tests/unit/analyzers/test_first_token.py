@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from capture_builders import gauges
+from capture_builders import MS, ON_CPU, decodes, gauges, request, timed_linears
 from trial_captures import trial
 
 from stallscope.analyzers.diagnose import diagnose
@@ -73,5 +73,33 @@ def test_a_queue_that_may_be_one_for_first_tokens_still_limits_ttft() -> None:
 def test_nothing_follows_where_other_requests_may_have_waited(told: Trial | None) -> None:
     found = judged(told)
     assert share(found) is None
+    assert found.verdict.limits.ttft == "capacity"
+    assert "TTFT grows" in effects(found)
+
+
+def put_back(ms: float, *, first_ms: float) -> Diagnosis:
+    """Ten requests of 100 ms, of which 4 ms in the queue, and put back for `ms`."""
+    rows = tuple(
+        request(i, 0, 4, first_ms, 100)._replace(preemptions=1, preempted_ns=round(ms * MS))
+        for i in range(10)
+    )
+    full = {"kv_used_bytes": 99, "kv_total_bytes": 100, "blocked_by": "kv"}
+    steps = decodes(100, waiting=3, running=7, **full)
+    return diagnose(Capture(ON_CPU, events=timed_linears(), requests=rows, steps=steps))
+
+
+def test_rows_tell_when_those_put_back_had_their_first_token() -> None:
+    """4 ms before admission and at most 1 before the first token, of 4 + 36."""
+    found = put_back(36, first_ms=5)
+    assert share(found) == (pytest.approx(5 / 40), "bound", "upper")
+    assert "TTFT grows" not in effects(found)
+    assert found.verdict.bottleneck == "capacity"
+    assert found.verdict.limits.ttft != "capacity"
+
+
+def test_those_put_back_before_their_first_token_wait_for_it() -> None:
+    """4 ms before admission and at most 20 before the first token, of 4 + 36: 24 of 40."""
+    found = put_back(36, first_ms=24)
+    assert share(found) == (pytest.approx(24 / 40), "bound", "upper")
     assert found.verdict.limits.ttft == "capacity"
     assert "TTFT grows" in effects(found)
