@@ -28,6 +28,7 @@ from stallscope.reports.blocks import (
     plain,
 )
 from stallscope.reports.sections import sections
+from stallscope.reports.table_width import fits
 
 NARROWEST = 80  # below it numbers would be cut
 _INDENT = 2
@@ -83,7 +84,9 @@ def _print_block(console: Console, block: Block, *, indent: int) -> None:
         case Table():
             if block.caption:
                 console.print(_indented(RichText(plain(block.caption)), indent))
-            console.print(_indented(_table(block, console.width), indent))
+            width = console.width - indent
+            table = _table(block, console.width) if fits(block, width) else _records(block)
+            console.print(_indented(table, indent))
 
 
 def _indented(renderable: RenderableType, indent: int) -> Padding:
@@ -128,6 +131,19 @@ def _table(block: Table, width: int) -> RichTable:
             *(_cell(column, cell, width) for column, cell in zip(block.columns, row, strict=True))
         )
     return table
+
+
+def _records(block: Table) -> RichTable:
+    """Set a table that is too wide as pairs of heading and value, row by row."""
+    grid = RichTable.grid(padding=(0, 1))
+    grid.add_column(style="dim")
+    grid.add_column(overflow="fold")
+    for place, row in enumerate(block.rows):
+        if place:
+            grid.add_row()
+        for column, cell in zip(block.columns, row, strict=True):
+            grid.add_row(column.title, _cell(column, cell, 80))
+    return grid
 
 
 def _cell(column: Column, cell: Cell, width: int) -> RichText:

@@ -11,8 +11,9 @@ from rich.cells import cell_len
 
 from stallscope.analyzers.result import Diagnosis
 from stallscope.reports import terminal
-from stallscope.reports.blocks import Table
+from stallscope.reports.blocks import Column, Section, Table
 from stallscope.reports.sections import sections
+from stallscope.reports.table_width import fits
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -90,3 +91,14 @@ def test_the_environment_does_not_change_the_text(
 def test_moved_thresholds_are_named_with_their_default(busy: Diagnosis) -> None:
     text = terminal.render(busy, width=1000)
     assert "near_limit 0.9 (default 0.95), sm_low 0.3, dram_high 0.8" in text
+
+
+def test_a_table_too_wide_for_the_terminal_is_set_as_pairs_and_no_number_is_cut() -> None:
+    """A word of 4 signs, 9 numbers of 9, and 3 between two columns: 4 + 9 * 9 + 9 * 3 = 112."""
+    columns = (Column("Run"), *(Column(f"col{i}", "number") for i in range(9)))
+    row = ("mine", *(f"1,234.{i} s" for i in range(9)))
+    assert fits(Table(columns, (row,)), 112)
+    assert not fits(Table(columns, (row,)), 111)
+    text = terminal.render_sections([Section("Runs", (Table(columns, (row, row)),))], width=80)
+    assert "  Run  mine\n  col0 1,234.0 s\n" in text
+    assert all(text.count(f"1,234.{i} s") == 2 for i in range(9))
