@@ -11,7 +11,6 @@ from stallscope.profiler.benchmark.figures import Row, number
 _BEFORE = r"(?:\x1b\[[0-9;]*m|[ \t>#|])*"  # colours, and the marks of a quotation
 HEADER = re.compile(rf"^{_BEFORE}={{3,}} Serving Benchmark Result ={{3,}}", re.MULTILINE)
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-_RULE = re.compile(r"-{3,}[^:]*-{3,}|-{3,}")
 _END = re.compile(r"={20,}")
 _FIGURE = re.compile(r"(?P<label>[A-Za-z][^:]{0,60}?)\s*:\s+(?P<value>\S.*)")
 _LATENCY = re.compile(
@@ -79,7 +78,7 @@ def blocks_of(lines: Iterable[str]) -> Iterator[Block]:
                 places.append(place)
             continue
         text, found = _plain(line), _figure(line)
-        if text and found is None and not _RULE.fullmatch(text) and not _END.fullmatch(text):
+        if text and found is None and not _is_rule(text) and not _END.fullmatch(text):
             yield _block(row, places)
             row, load, places = None, {}, []
             continue
@@ -98,6 +97,11 @@ def _block(row: dict[str, str], places: list[int]) -> Block:
     if number(row, "completed") and number(row, "duration"):
         row = {name: value for name, value in row.items() if name != "request_throughput"}
     return Block(row, tuple(places))
+
+
+def _is_rule(text: str) -> bool:
+    """Tell whether a line heads a section: dashes at both ends, and no figure between."""
+    return text.startswith("---") and text.endswith("---")
 
 
 def _plain(line: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from benchmark_rows import VLLM, trials_in
 from printed_blocks import NEW, OLD, SGLANG, block
 
 from stallscope.errors import InputError
+from stallscope.profiler.benchmark.printed import blocks_of
 from stallscope.profiler.file_kinds import InputKind, input_kind
 from stallscope.profiler.reading import read_input, read_paste
 from stallscope.profiler.trial import Spread, Trial
@@ -105,3 +107,12 @@ def test_a_block_of_no_tokens_is_refused(tmp_path: Path) -> None:
     path.write_text(block(("Model:", "flux"), ("Request throughput (req/s):", "0.50")))
     with pytest.raises(InputError, match="or the block that vllm bench or SGLang printed"):
         read_input(path)
+
+
+def test_a_line_that_is_nearly_a_rule_is_looked_at_once() -> None:
+    """A pattern would try every way to split so many dashes: minutes."""
+    lines = ["==== Serving Benchmark Result ====", "-" * 200_000 + ":"]
+    started = time.perf_counter()
+    (found,) = blocks_of(lines)
+    assert time.perf_counter() - started < 1.0
+    assert found.places == (0,)
