@@ -14,6 +14,7 @@ from stallscope.profiler.capture import Capture
 from stallscope.profiler.evidence import Measure
 
 _LEAST_RUNNING = 4.0  # of fewer, one long one is no mean
+_LEAST_SHARE = 1e-12  # of a pool, for a request: less is a gauge next to nothing, or rounded to it
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class Projected:
     @property
     def full_at(self) -> int:
         """How many as these fill the pool; they still grow, so no more do."""
-        return math.floor(1.0 / self.each)
+        return math.floor(1.0 / max(self.each, _LEAST_SHARE))
 
 
 def observe_projected(capture: Capture, span: Span) -> Projected | None:

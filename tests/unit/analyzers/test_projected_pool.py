@@ -56,6 +56,8 @@ def test_a_ramp_of_long_prompts() -> None:
             False,
         ),  # it was full: the pool itself tells
         (queue((10, 90, 0.2), (10, 90, 0.2), told=False), False),
+        (queue((10, 90, 5e-324), (10, 90, 5e-324)), False),  # a tenth of it is 0
+        (queue((10, 90, 5e-308), (10, 90, 5e-308)), False),  # 1 ÷ a tenth of it is infinite
     ],
 )
 def test_just_past_just_under_and_blind(capture: Capture, is_short: bool) -> None:
