@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from capture_builders import samples
 from changes import sample_names, with_subject, without_fields, without_samples
-from known_captures import BUILT, CORPUS, NAMES, class_of, known, with_facts
+from known_captures import BUILT, NAMES, class_of, known, with_facts
 
 from stallscope.analyzers.diagnose import diagnose
 from stallscope.profiler.capture import Capture
@@ -155,10 +156,9 @@ RUN = "infx_dsr1fp4_b200_tp4_bs64_offloadoff"
 SOURCES = (f"logs/vllm__{RUN}.server.log", f"prom_ts/{RUN}_server_metrics.csv")
 
 
-@pytest.mark.skipif(not CORPUS.is_dir(), reason="the folder of captures is not there")
-def test_one_of_two_sources_that_agree_is_no_surer() -> None:
-    alone = [with_facts(read_inputs([CORPUS / file]), {}) for file in SOURCES]
-    both = with_facts(read_inputs([CORPUS / file for file in SOURCES]), {})
+def test_one_of_two_sources_that_agree_is_no_surer(corpus: Path) -> None:
+    alone = [with_facts(read_inputs([corpus / file]), {}) for file in SOURCES]
+    both = with_facts(read_inputs([corpus / file for file in SOURCES]), {})
     joined, *single = (diagnose(c).verdict for c in (both, *alone))
     assert {joined.bottleneck} == {v.bottleneck for v in single} == {"capacity"}
     assert max(v.confidence for v in single) <= joined.confidence
