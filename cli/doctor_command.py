@@ -34,7 +34,7 @@ def doctor(
     """Say what can be observed here, and how to get the rest. Changes nothing."""
     if not 0.1 <= timeout <= 600.0:  # nan passes typer's comparison
         raise UsageError(f"--timeout {timeout}: from 0.1 to 600 seconds")
-    if not root.is_dir():
+    if not os.path.isdir(root):  # also where it may not be looked at
         raise UsageError(f"--root {root}: is no folder")
     destination = check_output(output, format=format, force=force)
     from stallscope.profiler.doctor.examine import examine

@@ -16,9 +16,9 @@ def check_target(path: Path, *, force: bool, option: str) -> Path:
     """
     import tempfile
 
-    from stallscope.profiler.regular_file import replaceable
+    from stallscope.profiler.regular_file import other_kind, replaceable
 
-    if path.is_dir():
+    if other_kind(path) == "a folder":
         raise UsageError(f"{option} {path}: is a folder; name a file in it")
     target = replaceable(path, named=f"{option} {path}")
     if target.exists() and not force:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import filecmp
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -26,10 +27,10 @@ def check_not_read(written: Mapping[str, Path | None], read: Iterable[Path | str
     """Refuse to write what the command reads, --force or not: no run would be left to judge."""
     sources = [Path(path) for path in read if path is not None]
     # A model may be named by its folder.
-    sources += [path / "config.json" for path in sources if path.is_dir()]
+    sources += [path / "config.json" for path in sources if os.path.isdir(path)]
     for option, target in written.items():
         for source in sources:
-            if target is not None and target.exists() and is_same(target, source):
+            if target is not None and os.path.exists(target) and is_same(target, source):
                 behind = "" if target == source else f" as {source}"
                 raise UsageError(f"{option} {target}: is read{behind}; name another file")
 
@@ -39,11 +40,11 @@ def is_same(first: Path, second: Path) -> bool:
     try:
         return first.samefile(second)
     except OSError:
-        return first.resolve() == second.resolve()
+        return os.path.realpath(first) == os.path.realpath(second)
 
 
 def _holds_same(first: Path, second: Path) -> bool:
-    if not (first.is_file() and second.is_file()):
+    if not (os.path.isfile(first) and os.path.isfile(second)):
         return False
     try:
         return first.stat().st_size > 0 and filecmp.cmp(first, second, shallow=False)

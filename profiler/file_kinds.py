@@ -19,7 +19,7 @@ from stallscope.profiler.metrics_page.reader import has_page as has_metrics_page
 from stallscope.profiler.ncu.pages import has_page
 from stallscope.profiler.nsys.stats_tables import has_table
 from stallscope.profiler.profiler_text import has_profiler_text
-from stallscope.profiler.regular_file import check_readable
+from stallscope.profiler.regular_file import check_readable, other_kind
 from stallscope.profiler.server_log.client_block import tells_load
 from stallscope.profiler.server_log.docker import is_docker, texts_in
 from stallscope.profiler.server_log.reader import has_log
@@ -139,7 +139,7 @@ def plain_kind(head: bytes) -> str:
 
 
 def _head(path: Path) -> bytes:
-    if path.is_dir():
+    if other_kind(path) == "a folder":
         raise InputError(f"{path}: is a folder; name a file in it")
     check_readable(path)
     try:
