@@ -19,6 +19,7 @@ from stallscope.profiler.capture_copy import copy_with_sidecars, sidecars
 from stallscope.profiler.capture_schema import APPLICATION_ID, JOURNAL_VERSION, TABLES
 from stallscope.profiler.capture_tables import read_table
 from stallscope.profiler.cut import cut_of
+from stallscope.profiler.cut_requests import with_noted_tokens
 from stallscope.profiler.journal_reading import with_noted
 from stallscope.profiler.regular_file import check_readable
 from stallscope.profiler.subject_json import subject_from_json
@@ -127,6 +128,7 @@ def _assemble(path: Path, db: sqlite3.Connection, *, wal_lost: bool) -> Capture:
             f"{path.name}-wal, which is missing; if there is such a file, copy both together"
         )
     cut = cut_of(whole, wal_lost=wal_lost)
+    rows["requests"] = with_noted_tokens(whole.requests, whole.tokens)
     return Capture(subject=subject, meta=meta, cut=cut, **rows)
 
 

@@ -70,11 +70,19 @@ def throughput(capture: Capture, span: Span | None) -> Throughput:
         return Throughput(None, None, None)
     if not capture.requests:
         return counted_throughput(capture.engine_samples, span)
-    seconds = span.duration_ns * NS
+    seconds, made = span.duration_ns * NS, _generated(capture)
     started = [r for r in capture.requests if r.first_token_ns is not None]
     done = sum(r.status == "finished" for r in capture.requests)
     return Throughput(
         input_tokens_per_s=sum(r.input_tokens for r in started) / seconds,
-        output_tokens_per_s=sum(r.output_tokens for r in capture.requests) / seconds,
+        output_tokens_per_s=None if made is None else made / seconds,
         requests_per_s=done / seconds,
     )
+
+
+def _generated(capture: Capture) -> int | None:
+    """Count output tokens; None where a cut left requests running of which no token was noted."""
+    is_open = capture.cut is not None and any(r.status == "running" for r in capture.requests)
+    if is_open and not capture.tokens:
+        return None
+    return sum(r.output_tokens for r in capture.requests)

@@ -19,10 +19,11 @@ def fewer_weight_bytes(
     """Predict throughput with weights in another dtype: each step's floor anew, its rest kept.
 
     None on measured linears (a CPU's kernels do not get faster in proportion to bytes), from fp8
-    (other formats compute at another peak), and where the dtype saves nothing.
+    (other formats compute at another peak), where the dtype saves nothing, and where no request's
+    token was counted: a run that was cut knows its steps, and of requests only those that ended.
     """
     saves = step_weight_bytes(cost.spec, dtype) < step_weight_bytes(cost.spec, cost.dtype)
-    if cost.machine.linear_times or cost.dtype == "fp8" or not saves or tokens_per_s is None:
+    if cost.machine.linear_times or cost.dtype == "fp8" or not saves or not tokens_per_s:
         return None
     return _gain(
         costs, cost, CostModel(cost.spec, dtype, cost.kv_dtype, cost.machine), tokens_per_s
@@ -37,7 +38,7 @@ def fewer_kv_bytes(
     The room that it frees is not counted.
     """
     saves = kv_bytes_per_token(cost.spec, kv_dtype) < kv_bytes_per_token(cost.spec, cost.kv_dtype)
-    if cost.machine.linear_times or not saves or tokens_per_s is None:
+    if cost.machine.linear_times or not saves or not tokens_per_s:
         return None
     return _gain(
         costs, cost, CostModel(cost.spec, cost.dtype, kv_dtype, cost.machine), tokens_per_s

@@ -7,7 +7,7 @@ from capture_builders import MS, request
 
 from stallscope.analyzers.load.latency import distribution, latencies, throughput
 from stallscope.analyzers.load.span import Span
-from stallscope.profiler.capture import Capture, Token
+from stallscope.profiler.capture import Capture, Cut, Token
 
 
 def test_percentiles_interpolate_between_order_statistics() -> None:
@@ -50,6 +50,22 @@ def test_throughput_over_the_span() -> None:
     assert found.input_tokens_per_s == pytest.approx(160)
     assert found.output_tokens_per_s == pytest.approx(60)
     assert found.requests_per_s == pytest.approx(5)
+
+
+def test_tokens_of_a_cut_run_are_not_known_where_none_was_noted() -> None:
+    """A request that runs is written down again only at its end, which a cut run has not."""
+    rows = (
+        request(0, 0, 0, 10, 100),
+        request(1, 0, 0, 10, None, output_tokens=1, status="running"),
+    )
+    span, cut = Span(0, 200 * MS), Cut(200 * MS, "cut")
+    blind = throughput(Capture(requests=rows, cut=cut), span)
+    assert blind.output_tokens_per_s is None
+    assert blind.requests_per_s == pytest.approx(5)
+    noted = throughput(Capture(requests=rows, cut=cut, tokens=(Token(1, 10 * MS),)), span)
+    assert noted.output_tokens_per_s == pytest.approx(45)  # 8 + 1 in 0.2 s
+    whole = throughput(Capture(requests=rows[:1], cut=cut), span)
+    assert whole.output_tokens_per_s == pytest.approx(40)
 
 
 def test_throughput_without_requests_is_not_known() -> None:

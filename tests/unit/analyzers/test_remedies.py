@@ -287,6 +287,7 @@ def test_no_gain_where_the_model_does_not_apply() -> None:
     assert fewer_weight_bytes(priced(row), READING, "bf16", 9.0) is None  # the same bytes
     assert fewer_weight_bytes(priced(row), READING, "fp32", 9.0) is None  # more
     assert fewer_weight_bytes(priced(row), READING, "int4", None) is None
+    assert fewer_weight_bytes(priced(row), READING, "int4", 0.0) is None  # of nothing no gain
     assert fewer_weight_bytes(priced(row, step(20, 30)), READING, "int4", 9.0) is None
     assert fewer_weight_bytes([], READING, "int4", 9.0) is None
     # A step faster than what would be saved: the model is wrong.

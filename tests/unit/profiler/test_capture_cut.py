@@ -15,9 +15,10 @@ from pathlib import Path
 import pytest
 
 from stallscope.errors import CaptureError
-from stallscope.profiler.capture import Capture, Cut, Token
+from stallscope.profiler.capture import Capture, Cut, Request, Token
 from stallscope.profiler.capture_file import is_capture, read_capture
 from stallscope.profiler.capture_writer import write_capture
+from stallscope.profiler.recorder import Recorder
 
 # Prints the time before each step, so that the test knows how far it came.
 RECORDS = """
@@ -164,3 +165,22 @@ def test_a_run_that_goes_on_is_read_as_of_now(tmp_path: Path) -> None:
     finally:
         child.kill()
         child.wait()
+
+
+def test_requests_that_run_have_the_tokens_that_were_noted(tmp_path: Path) -> None:
+    """Their rows are as of their first token; what one made since stands in rows of its own."""
+    path = tmp_path / "run.sqlite"
+    recorder = Recorder(path)
+    recorder.request(Request(0, 5, 6, 7, 20, 16, 0, 2, 0, 0, "finished"))
+    recorder.request(Request(1, 5, 6, 7, None, 16, 0, 1, 0, 0, "running"))
+    recorder.request(Request(2, 5, None, None, None, 16, 0, 0, 0, 0, "waiting"))
+    for id, t_ns in ((0, 7), (1, 7), (0, 20), (1, 20), (1, 30)):
+        recorder.token(id, t_ns)
+    deadline = time.monotonic() + 20
+    while len(read_capture(path).tokens) < 5 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    seen = read_capture(path)
+    assert seen.cut is not None
+    assert [row.output_tokens for row in seen.requests] == [2, 3, 0]
+    recorder.close()
+    assert [row.output_tokens for row in read_capture(path).requests] == [2, 1, 0]  # as written
