@@ -6,7 +6,13 @@ import dataclasses
 import json
 
 from stallscope.profiler.checked_json import Fields
-from stallscope.profiler.spec import DTYPE_BYTES, Calibration, DeviceSpec, ProductTime
+from stallscope.profiler.spec import (
+    CALIBRATION_FORM,
+    DTYPE_BYTES,
+    Calibration,
+    DeviceSpec,
+    ProductTime,
+)
 
 _CALIBRATION = tuple(field.name for field in dataclasses.fields(Calibration))
 _FACTORS = ("products", "attention", "rows", "launch", "step_s", "request_s")
@@ -44,6 +50,13 @@ def read_calibration(entry: Fields) -> Calibration | None:
     for name in fields:
         if name not in _CALIBRATION:
             raise fields.error(name, f"is no part of one; parts: {', '.join(_CALIBRATION)}")
+    form = fields.size_or("form", 1)
+    if form != CALIBRATION_FORM:
+        raise fields.error(
+            "form",
+            f"is {form}, of another version of stallscope (this one's is {CALIBRATION_FORM}); "
+            "calibrate again, or take it out of the file",
+        )
     factors = {name: _factor(fields, name) for name in _FACTORS if fields.has(name)}
     return Calibration(
         at=fields.text("at") or "",
@@ -51,8 +64,17 @@ def read_calibration(entry: Fields) -> Calibration | None:
         captures=fields.size("captures"),
         steps=fields.size("steps"),
         error=_factor(fields, "error"),
+        sizes=fields.size("sizes") if fields.has("sizes") else None,
+        runs=_marks(fields),
         **factors,
     )
+
+
+def _marks(fields: Fields) -> tuple[str, ...]:
+    marks = fields.get("runs") or []
+    if not isinstance(marks, list) or not all(isinstance(mark, str) for mark in marks):
+        raise fields.error("runs", "must be a list of texts")
+    return tuple(marks)
 
 
 def _factor(fields: Fields, name: str) -> float:

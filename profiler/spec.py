@@ -107,12 +107,16 @@ class ProductTime:
     time_s: float
 
 
+CALIBRATION_FORM = 1  # raised whenever factors come to mean something else
+
+
 @dataclass(frozen=True, slots=True)
 class Calibration:
     """What measured steps taught about a device and an engine; see analyzers/cost/step_fit.py.
 
     On a machine whose products were measured, four factors; on one of a datasheet, the seconds that
-    the engine's host adds to a step and for each request in it. `error` is the mean relative miss.
+    the engine's host adds to a step and for each request in it. `error` is the mean relative miss
+    on what was left out of the fit, or, where that is too little (`is_tested`), the fit's own.
     """
 
     at: str  # a date
@@ -126,11 +130,14 @@ class Calibration:
     launch: float = 1.0
     step_s: float | None = None
     request_s: float | None = None
+    sizes: int | None = None  # batch sizes among the steps, where the host's part was fitted
+    runs: tuple[str, ...] = ()  # marks of the runs it was fitted on; see analyzers/cost/run_mark.py
+    form: int = CALIBRATION_FORM
 
     @property
     def is_tested(self) -> bool:
-        """Whether `error` is of more than a fit follows by itself: another run, or a third size."""
-        return self.captures >= 3 if self.step_s is None else self.steps >= 3
+        """Whether `error` is of runs, or batch sizes, that were left out: of three or more."""
+        return (self.captures if self.step_s is None else self.sizes or 0) >= 3
 
 
 @dataclass(frozen=True, slots=True)

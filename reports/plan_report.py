@@ -31,6 +31,8 @@ def render_json(plan: Plan, *, version: str) -> str:
 def _fields(plan: Plan) -> Mapping[str, object]:
     fields = asdict(plan) | {"subject": subject_fields(plan.subject)}
     del fields["phases"], fields["limit"]
+    if plan.calibration is not None:
+        fields["calibration"] |= {"tested": plan.calibration.is_tested}
     fields["verdict"] = None if plan.limit is None else _verdict(plan.limit)
     if plan.speculation is not None:
         more = {"tpot_s": plan.speculation.tpot_s, "speedup": plan.speculation.speedup}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from stallscope.analyzers.cost.achievable import Achievable
+from stallscope.analyzers.cost.achievable import DEFAULT, Achievable
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +62,18 @@ def _miss(steps: Sequence[MeasuredStep], fit: tuple[float, float]) -> float:
         ((step.device_s + fit[0] + fit[1] * step.requests) / step.seconds - 1) ** 2
         for step in steps
     )
+
+
+def host_error(steps: Sequence[MeasuredStep]) -> float:
+    """Return the mean relative miss: of batch sizes left out of the fit, where there are three."""
+    sizes = sorted({step.requests for step in steps})
+    misses = []
+    for size in sizes:
+        kept = [step for step in steps if len(sizes) < 3 or step.requests != size]
+        fit = calibrated(DEFAULT, kept)
+        misses += [
+            abs((s.device_s + fit.step_s + fit.request_s * s.requests) / s.seconds - 1)
+            for s in steps
+            if s.requests == size
+        ]
+    return sum(misses) / len(misses)

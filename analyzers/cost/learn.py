@@ -10,8 +10,9 @@ from dataclasses import replace
 from stallscope.analyzers.cost.achievable import DEFAULT
 from stallscope.analyzers.cost.calibration import NoCostModel, build_cost_model
 from stallscope.analyzers.cost.expected import expected_model
-from stallscope.analyzers.cost.host_fit import MeasuredStep, calibrated
+from stallscope.analyzers.cost.host_fit import MeasuredStep, calibrated, host_error
 from stallscope.analyzers.cost.roofline import CostModel
+from stallscope.analyzers.cost.run_mark import run_mark
 from stallscope.analyzers.cost.step_fit import Observation, fit_error, fit_factors, observations
 from stallscope.analyzers.step.shape import computed_shape
 from stallscope.profiler.capture import Capture
@@ -20,6 +21,9 @@ from stallscope.profiler.spec import Calibration, DeviceSpec
 
 def learn(device: DeviceSpec, captures: Sequence[Capture], *, at: str) -> Calibration:
     """Calibrate a device on the steps of recorded runs. ValueError says what they lack."""
+    marks = [run_mark(capture) for capture in captures if capture.steps]
+    if len(set(marks)) < len(marks):
+        raise ValueError("two of the captures are the same run; give each run once")
     if device.kind == "datasheet":
         return _learn_host(device, captures, at)
     if not device.products or not device.launch_s:
@@ -46,7 +50,8 @@ def learn(device: DeviceSpec, captures: Sequence[Capture], *, at: str) -> Calibr
 
 def _of(captures: Sequence[Capture], at: str, steps: int) -> Calibration:
     engines = dict.fromkeys(capture.subject.engine or "unknown" for capture in captures)
-    return Calibration(at, ", ".join(engines), len(captures), steps, error=0.0)
+    runs = tuple(run_mark(capture) for capture in captures)
+    return Calibration(at, ", ".join(engines), len(captures), steps, error=0.0, runs=runs)
 
 
 def _cost(device: DeviceSpec, capture: Capture) -> CostModel:
@@ -62,13 +67,10 @@ def _learn_host(device: DeviceSpec, captures: Sequence[Capture], at: str) -> Cal
     """Fit what the engine's host adds to decode steps, as host_fit."""
     steps = [step for capture in captures for step in _decode_steps(device, capture)]
     fitted = calibrated(DEFAULT, steps)
-    misses = [
-        abs((s.device_s + fitted.step_s + fitted.request_s * s.requests) / s.seconds - 1)
-        for s in steps
-    ]
     return replace(
         _of(captures, at, len(steps)),
-        error=sum(misses) / len(misses),
+        error=host_error(steps),
+        sizes=len({step.requests for step in steps}),
         step_s=fitted.step_s,
         request_s=fitted.request_s,
     )

@@ -15,6 +15,7 @@ def learnt_from(fitted: Calibration) -> str:
 def how_far_off(fitted: Calibration) -> str:
     """Say how far it missed, or what would tell: a fit follows what it was fitted on."""
     if fitted.is_tested:
-        return f"mean miss {percent(fitted.error)}"
+        left_out = "runs" if fitted.step_s is None else "batch sizes"
+        return f"mean miss {percent(fitted.error)} on {left_out} left out of it"
     needed = "three runs" if fitted.step_s is None else "steps of three batch sizes"
     return f"too few to tell how far it misses: give {needed} or more"

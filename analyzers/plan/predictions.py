@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from stallscope.analyzers.cost.expected_error import expected_error
 from stallscope.analyzers.cost.likely import likely_model
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.plan.memory import STEP_TOKENS, scheduler_config
 from stallscope.analyzers.plan.options import PlanOptions, subject_of
-from stallscope.analyzers.plan.result import FLOOR_ERROR, MemoryMap, Prediction
+from stallscope.analyzers.plan.result import FLOOR_ERROR, ErrorFrom, MemoryMap, Prediction
 from stallscope.analyzers.whatif.simulate import Load, Overhead, Simulated, Watch, simulate
 from stallscope.profiler.spec import Calibration, Subject
 
 _QUEUE_OF = 2  # clients simulated for each request that fits, at least: more only wait longer
 _MOST_CLIENTS = 128  # simulated one by one
 _MOST_REQUESTS = 2048  # simulated in all
+_MOST_ERROR = 0.95  # a calibration may have missed by more; how slow is then not bounded at all
 LEAST_ERROR = 0.15  # of a calibrated prediction: other processes and hours differ by as much
 _WATCHED_WAVES = 2  # the second one keeps the queue up until the first is served
 _WAVES = 4  # each client's requests in the simulated closed loop
@@ -102,11 +103,26 @@ def predictions(
     }
 
 
-def _error(subject: Subject, fitted: Calibration | None) -> float:
-    """Return what an expectation may be off by; a miss that nothing tested promises nothing."""
-    if fitted is None or not fitted.is_tested:
-        return max(expected_error(subject), 0.0 if fitted is None else fitted.error)
-    return max(fitted.error, LEAST_ERROR)
+@dataclass(frozen=True, slots=True)
+class _Error:
+    """What an expectation may be off by, and what that rests on."""
+
+    share: float
+    rests_on: ErrorFrom
+
+
+def _error(subject: Subject, fitted: Calibration | None) -> _Error:
+    """Return an expectation's error; a miss that nothing tested promises no more than none.
+
+    Without a calibration a GPU of the table has the error that public runs showed, a machine that
+    was probed only that of its floor.
+    """
+    if fitted is not None and fitted.is_tested:
+        return _Error(max(fitted.error, LEAST_ERROR), "left out")
+    own = 0.0 if fitted is None else fitted.error
+    if subject.device is not None and subject.device.kind == "achievable":
+        return _Error(max(FLOOR_ERROR, own), "untested")
+    return _Error(max(expected_error(subject), own), "public runs")
 
 
 def _figures(result: Simulated | None) -> dict[str, float | None]:
@@ -119,7 +135,7 @@ def _figures(result: Simulated | None) -> dict[str, float | None]:
     }
 
 
-def _prediction(name: str, value: float, expected: float | None, error: float) -> Prediction:
+def _prediction(name: str, value: float, expected: float | None, error: _Error) -> Prediction:
     """A floor's error lies on one side: times grow, rates fall, by what is expected or more.
 
     Where measured steps were faster than the floor, they are the best that is known.
@@ -129,12 +145,13 @@ def _prediction(name: str, value: float, expected: float | None, error: float) -
     if expected is not None:
         value = max(value, expected) if is_rate else min(value, expected)
         ratio = value / expected if is_rate else expected / value
-        slower = max(slower, ratio / (1 - error))
+        slower = max(slower, ratio / (1 - min(error.share, _MOST_ERROR)))
     return Prediction(
         value,
         "tokens/s" if is_rate else "s",
         1 - 1 / slower,
         worst=value / slower if is_rate else value * slower,
         expected=expected,
-        expected_error=None if expected is None else error,
+        expected_error=None if expected is None else error.share,
+        expected_error_from=None if expected is None else error.rests_on,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from stallscope.analyzers.cost.speculation import Speculation
 from stallscope.analyzers.result import BudgetPart, KvRow, Limits, OperatorRow
@@ -12,6 +13,9 @@ from stallscope.profiler.spec import Calibration, Subject
 # A roofline is a floor: against real CPU decode it missed by 65-73 % (mean absolute error over
 # three model sizes), always on the fast side. See docs/metrics.md.
 FLOOR_ERROR = 0.70
+# What an expectation's error rests on: runs or batch sizes that a calibration left out; public runs
+# of other machines; or nothing, where a calibration was not tested on a machine that has no such.
+ErrorFrom = Literal["left out", "public runs", "untested"]
 # What engines take of a GPU's memory by default (vLLM's gpu_memory_utilization).
 MEMORY_FRACTION = 0.90
 
@@ -57,7 +61,8 @@ class Prediction:
     """A predicted value; `error` is relative to the true one, `worst` the value that allows.
 
     `value` is what is possible at best. `expected` is what real kernels and engines make of it on
-    a GPU of the table, with its own relative error; None for other devices.
+    a GPU of the table, or measured steps on a machine that was probed, with its own relative error;
+    None for other devices. `error_from` says what that error rests on.
     """
 
     value: float
@@ -66,6 +71,7 @@ class Prediction:
     worst: float
     expected: float | None = None
     expected_error: float | None = None
+    expected_error_from: ErrorFrom | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stallscope.analyzers.cost.achievable import DEFAULT
-from stallscope.analyzers.cost.host_fit import MeasuredStep, calibrated
+from stallscope.analyzers.cost.host_fit import MeasuredStep, calibrated, host_error
 
 
 def steps(per_step: float, per_request: float, *batches: int) -> list[MeasuredStep]:
@@ -30,3 +30,17 @@ def test_no_part_is_negative() -> None:
 def test_one_batch_size_tells_nothing_apart() -> None:
     with pytest.raises(ValueError, match="two batch sizes"):
         calibrated(DEFAULT, steps(1e-3, 1e-5, 8, 8))
+
+
+def test_the_miss_is_of_batch_sizes_left_out() -> None:
+    """10 ms of the device each; the host takes 2, 4 and 5 ms at 1, 2 and 3 requests.
+
+    By the other two, 1 has 2 + 1 = 3 ms, 2 has 0.5 + 2 · 1.5 = 3.5 ms, and 3 has 0 + 3 · 2 = 6 ms.
+    """
+    seen = [MeasuredStep(n, 10e-3 + s, 10e-3) for n, s in ((1, 2e-3), (2, 4e-3), (3, 5e-3))]
+    assert host_error(seen) == pytest.approx((1 / 12 + 0.5 / 14 + 1 / 15) / 3)
+
+
+def test_of_two_sizes_nothing_is_left_out() -> None:
+    assert host_error(steps(2e-3, 5e-5, 1, 64)) == pytest.approx(0.0, abs=1e-9)
+    assert host_error(steps(2e-3, 5e-5, 1, 64, 64)) == pytest.approx(0.0, abs=1e-9)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from dataclasses import replace
 from itertools import product
 
@@ -13,6 +15,7 @@ from stallscope.analyzers.cost.calibration import build_cost_model
 from stallscope.analyzers.cost.learn import learn
 from stallscope.analyzers.cost.operators import decode_shape, prefill_shape
 from stallscope.analyzers.cost.roofline import CostModel
+from stallscope.analyzers.cost.run_mark import run_mark
 from stallscope.analyzers.cost.step_fit import Observation, fit_error, fit_factors, predicted
 from stallscope.analyzers.diagnose import diagnose
 from stallscope.analyzers.plan.options import PlanOptions
@@ -20,6 +23,7 @@ from stallscope.analyzers.plan.planner import plan
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.devices import load_device
 from stallscope.profiler.spec import Calibration, DeviceSpec, ProductTime, Subject
+from stallscope.reports.plan_report import render_json
 
 TRUTH = (1.2, 3.0, 2.0, 0.5)
 MINE = DeviceSpec(
@@ -141,8 +145,8 @@ def test_a_miss_that_nothing_tested_is_not_told_and_promises_no_more_than_none()
     """Two runs for four factors, two sizes of batch for two terms: a fit follows them anyway."""
     tested = Calibration("", "builtin", 3, 6, error=0.0)
     two_runs = replace(tested, captures=2)
-    two_sizes = replace(tested, captures=9, steps=2, step_s=1e-3, request_s=0.0)
-    three_sizes = replace(two_sizes, captures=1, steps=3)
+    two_sizes = replace(tested, captures=9, steps=9, step_s=1e-3, request_s=0.0, sizes=2)
+    three_sizes = replace(two_sizes, captures=1, steps=3, sizes=3)
     for fitted, is_told in (
         (tested, True),
         (two_runs, False),
@@ -152,10 +156,33 @@ def test_a_miss_that_nothing_tested_is_not_told_and_promises_no_more_than_none()
         device = replace(MINE, calibration=fitted)
         found = plan(PlanOptions(TINY, device, dtype="fp32", input_tokens=64, output_tokens=2))
         (note,) = [note for note in found.notes if "Calibrated" in note]
-        assert ("mean miss 0 %" in note) == is_told
+        assert ("mean miss 0 % on " in note) == is_told
         assert ("too few to tell how far it misses" in note) != is_told
         assert found.tpot_s is not None
-        assert found.tpot_s.expected_error == (0.15 if is_told else 0.30)
+        assert found.tpot_s.expected_error == (0.15 if is_told else 0.70)  # as of the floor alone
+        assert found.tpot_s.expected_error_from == ("left out" if is_told else "untested")
+        report = json.loads(render_json(found, version=""))
+        assert report["calibration"]["tested"] == is_told
+        assert report["tpot_s"]["expected_error_from"] == found.tpot_s.expected_error_from
+
+
+def test_a_miss_of_everything_leaves_a_worst_that_is_a_number() -> None:
+    fitted = Calibration("2026-01-02", "builtin", 3, 6, error=1.5)
+    device = replace(MINE, calibration=fitted)
+    tpot = plan(PlanOptions(TINY, device, dtype="fp32", input_tokens=64, output_tokens=2)).tpot_s
+    assert tpot is not None
+    assert tpot.expected_error == 1.5
+    assert 0 < tpot.value < tpot.worst < math.inf
+    assert 0 < tpot.error < 1
+
+
+def test_a_run_given_twice_is_refused_and_known_by_its_steps() -> None:
+    """Three times the same run would miss itself by nothing."""
+    run, other = run_of(32), run_of(128)
+    with pytest.raises(ValueError, match="the same run"):
+        learn(MINE, [run, other, replace(run, meta={"copy": True})], at="")
+    assert learn(MINE, [run, other], at="").runs == (run_mark(run), run_mark(other))
+    assert run_mark(run) != run_mark(other)
 
 
 def test_nothing_is_expected_to_be_faster_than_at_best() -> None:
@@ -243,5 +270,5 @@ def test_a_run_is_set_beside_its_devices_calibration() -> None:
     (note,) = [n for n in diagnose(calibrated).notes if "calibration" in n]
     usual = f"{1e3 * seconds(cost_on(MINE), decode_shape(1, 129)):.3g} ms"
     assert f"takes {usual}; it took {usual}" in note
-    assert "2026-01-02 (6 steps of 3 runs, mean miss 10 %)" in note
+    assert "2026-01-02 (6 steps of 3 runs, mean miss 10 % on runs left out of it)" in note
     assert not [n for n in diagnose(run).notes if "calibration" in n]

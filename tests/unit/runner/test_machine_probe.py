@@ -46,7 +46,8 @@ def test_a_launch_takes_microseconds() -> None:
 
 def test_a_device_file_gives_the_same_device_back(tmp_path: Path) -> None:
     fitted = Calibration("2026-01-02", "builtin", 3, 6, 0.08, 1.1, 0.0, 2.0, 3.0)
-    host = Calibration("2026-01-02", "vllm", 1, 4, 0.0, step_s=1e-3, request_s=0.0)
+    host = Calibration("2026-01-02", "vllm", 1, 4, 0.0, step_s=1e-3, request_s=0.0, sizes=4)
+    fitted = replace(fitted, runs=("0123456789ab", "ba9876543210"))
     devices = [replace(DEVICE, calibration=fitted), replace(DEVICE, calibration=host)]
     for device in (DEVICE, *devices, load_device("h100-sxm"), load_device("gb10")):
         file = tmp_path / "device.json"
@@ -64,6 +65,8 @@ def test_a_device_file_gives_the_same_device_back(tmp_path: Path) -> None:
         ({"products": [{"dtype": "fp32", "inputs": 1, "outputs": 0}]}, "outputs must be a pos"),
         ({"calibration": {"captures": 1, "steps": 2}}, "calibration: error is missing"),
         ({"calibration": {"warmth": 1}}, "calibration: warmth is no part of one"),
+        ({"calibration": {"form": 2}}, "form is 2, of another version of stallscope"),
+        ({"calibration": {"captures": 1, "steps": 2, "error": 0.1, "runs": "a"}}, "runs must be"),
         ({"launch_s": -1}, "launch_s must be positive"),
     ],
 )
