@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from typing import Any
 
 from stallscope.profiler.checked_json import Fields
 from stallscope.profiler.spec import (
@@ -57,7 +58,7 @@ def read_calibration(entry: Fields) -> Calibration | None:
             f"is {form}, of another version of stallscope (this one's is {CALIBRATION_FORM}); "
             "calibrate again, or take it out of the file",
         )
-    factors = {name: _factor(fields, name) for name in _FACTORS if fields.has(name)}
+    factors: dict[str, Any] = {n: _factor(fields, n) for n in _FACTORS if fields.has(n)}
     return Calibration(
         at=fields.text("at") or "",
         engine=fields.text("engine") or "",
