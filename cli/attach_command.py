@@ -15,6 +15,7 @@ from stallscope.ending import deliver_after, end_with
 from stallscope.errors import StallscopeError, UsageError
 from stallscope.fleet import fleet_diagnosis, with_engines
 from stallscope.judge import judge_capture
+from stallscope.kept import Kept
 from stallscope.named_specs import model_or_why, named_device, noting
 from stallscope.options import (
     MODEL_HELP,
@@ -33,7 +34,7 @@ from stallscope.options import (
 from stallscope.output import check_output, deliver
 from stallscope.same_files import check_not_read
 from stallscope.thresholds_file import read_thresholds
-from stallscope.traced import check_command, check_kept, keep_capture
+from stallscope.traced import check_command, check_kept
 from stallscope.watched import WatchPlan, reach_server
 
 if TYPE_CHECKING:
@@ -158,14 +159,14 @@ def attach(
     )
     from stallscope.profiler.wrap.patient import patient
 
-    server = reach_server(watch, judged)
+    kept = Kept(capture, force=force)
+    server = reach_server(watch, judged, kept)
     with patient():
         seen = server.watch_on()
         try:
             watched = seen.capture()
-            keep = partial(keep_capture, capture, watched, force=force)
             diagnosis = with_engines(judged(watched), seen.engines(), judged_one)
-            deliver_after(keep, diagnosis, destination)
+            deliver_after(partial(kept.finish, watched), diagnosis, destination)
         except typer.Exit as verdict:
             raise typer.Exit(seen.code or verdict.exit_code) from None
         except StallscopeError as error:

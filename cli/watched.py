@@ -7,11 +7,12 @@ import signal
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FrameType
 from typing import TYPE_CHECKING
 
 from stallscope.errors import InputError
+from stallscope.kept import Kept
 from stallscope.output import note
 from stallscope.running_verdict import RunningVerdict
 
@@ -85,10 +86,13 @@ class Reached:
     watch: Watch
     running: RunningVerdict
     identity: Identity
+    kept: Kept
 
     def watch_on(self) -> Seen:
         """Watch to the end of the plan, and say on stderr how it stands meanwhile."""
         gpus = _sampled(self.plan)
+        so_far = Seen(self.plan, 0, self.watch, gpus, self.identity)
+        self.kept.begin(so_far.capture)
         self.watch.start()
         try:
             code = _lasting(self.plan, self.watch)
@@ -97,10 +101,10 @@ class Reached:
             self.running.end()
             self.fetcher.close()
             gpus.stop()
-        return Seen(self.plan, code, self.watch, gpus, self.identity)
+        return replace(so_far, code=code)
 
 
-def reach_server(plan: WatchPlan, judge: Callable[[Capture], Diagnosis]) -> Reached:
+def reach_server(plan: WatchPlan, judge: Callable[[Capture], Diagnosis], kept: Kept) -> Reached:
     """Ask a server for its page once, and what it is; nothing is started yet.
 
     Raises InputError where it cannot be read at all.
@@ -117,18 +121,19 @@ def reach_server(plan: WatchPlan, judge: Callable[[Capture], Diagnosis]) -> Reac
     running = RunningVerdict(
         judge, lambda scrapes: capture_of_scrapes(scrapes, shown), is_alone=not plan.command
     )
-    watch = Watch(
-        Scraper(fetcher).scrape,
-        interval_s=plan.interval_s,
-        seen=lambda: running.tell(watch.scrapes),
-    )
+
+    def seen() -> None:
+        running.tell(watch.scrapes)
+        kept.tell()
+
+    watch = Watch(Scraper(fetcher).scrape, interval_s=plan.interval_s, seen=seen)
     try:
         watch.try_once()
     except FetchFailed as failed:
         fetcher.close()
         raise InputError(f"{shown}: {failed}") from failed
     identity = ask_identity(fetcher) if watch.scrapes else Identity()
-    return Reached(plan, fetcher, watch, running, identity)
+    return Reached(plan, fetcher, watch, running, identity, kept)
 
 
 def _sampled(plan: WatchPlan) -> ServerGpus:

@@ -17,7 +17,8 @@ def cut_of(capture: Capture, *, wal_lost: bool) -> Cut:
     start_ns, since = _start(capture)
     last_ns = max(_times(capture), default=start_ns)
     seconds = (last_ns - start_ns) / 1e9
-    note = f"cut {seconds:.1f} s after {since}: the run did not end"
+    what = "watch" if _is_watched(capture) else "run"
+    note = f"cut {seconds:.1f} s after {since}: the {what} did not end"
     if wal_lost:
         note += "; its -wal file is missing, so later rows may be lost"
     return Cut(last_ns, note)
@@ -28,7 +29,16 @@ def _start(capture: Capture) -> tuple[int, str]:
     started = clock.get("monotonic_ns") if isinstance(clock, dict) else None
     if isinstance(started, int):
         return started, "recording began, any warm-up included"
+    # Of a run that was watched events have no time of their own: checks stand at 0.
+    rows = capture.engine_samples if _is_watched(capture) else ()
+    first = min((row.t_ns for row in rows), default=None)
+    if first is not None:
+        return first, "its first reading"
     return min(_times(capture), default=0), "its first row"
+
+
+def _is_watched(capture: Capture) -> bool:
+    return "metrics_page" in capture.meta
 
 
 def _times(capture: Capture) -> Iterator[int]:
