@@ -1,11 +1,15 @@
-"""Which advice goes with a verdict: after a refused allocation, on lone kernels, or by class."""
+"""Which advice goes with a verdict: what helps, what does not, and what would tell more.
+
+One ladder decides all three, so that they speak of the same cause.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from stallscope.analyzers.coupling.nodes import NODES
-from stallscope.analyzers.kernel_mix import KernelMix, lone_mix
+from stallscope.analyzers.kernel_mix import lone_mix
 from stallscope.analyzers.kv_copies import more_ranks, one_copy
 from stallscope.analyzers.load.in_front import keeps_up
 from stallscope.analyzers.load.kv_cliff import fewer_at_once
@@ -33,78 +37,120 @@ from stallscope.analyzers.whatif.replay import Replay, WhatIf
 from stallscope.profiler.evidence import Measure, NotObservable
 
 
-def _deciding_mix(run: Run, verdict: Verdict) -> KernelMix | None:
-    """Return the kernels where they alone can say what to do."""
-    return lone_mix(run.capture) if verdict.bottleneck in ("bandwidth", "compute") else None
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What helps, popular fixes that would not, and what to add where more could be told."""
+
+    remedies: tuple[Remedy, ...]
+    wont_help: tuple[WontHelp, ...]
+    untold: tuple[NotObservable, ...] = ()
 
 
-def remedies_of(
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """What advice goes by; `sampled` is what a higher sequence cap buys where no replay tells."""
+
+    run: Run
+    verdict: Verdict
+    found: dict[str, Measure]
+    replay: Replay | None
+    sampled: WhatIf | None
+
+    @property
+    def is_capacity(self) -> bool:
+        return self.verdict.bottleneck == "capacity"
+
+
+def advise(
     run: Run,
     verdict: Verdict,
     measures: Sequence[Measure],
     replay: Replay | None,
     sampled: WhatIf | None,
-) -> tuple[Remedy, ...]:
-    """List what helps against what limits the run.
+) -> Advice:
+    """Advise against what limits the run: by the first thing on the ladder that is so.
 
     `sampled` is what raising the sequence cap would buy where no replay tells.
     """
-    refused = memory_failure(run.capture)
-    if refused is not None:
-        return remedies_after_refusal(refused_at(refused), buffer_of(refused))
-    mix = _deciding_mix(run, verdict)
-    if mix is not None:
-        return tuple(kernel_remedies(verdict.bottleneck, mix))
-    if verdict.bottleneck == "host" and not keeps_up({m.name: m for m in measures}, run.thresholds):
-        return queue_remedies("front", replay, run.thresholds)
-    if verdict.bottleneck == "scheduling" and verdict.limit is None:
-        turns = decode_first(run.capture, run.span)
-        if turns:
-            return turns
-    on_windows = room_on_windows(run.capture, run.thresholds)
-    if on_windows and verdict.bottleneck == "capacity":
-        return on_windows
-    shared = one_copy(run.capture) if verdict.bottleneck == "capacity" else ()
-    if shared and run.checked.decision is not None:
-        return shared  # of a start: nothing is known of what will be asked
+    case = _Case(run, verdict, {m.name: m for m in measures}, replay, sampled)
+    ladder = (_refused, _of_kernels, _in_front, _starved, _on_windows, _copied)
+    return next((advice for rung in ladder if (advice := rung(case))), None) or _of_class(case)
+
+
+def _refused(case: _Case) -> Advice | None:
+    """An allocation was refused, or a start failed for memory."""
+    event = memory_failure(case.run.capture)
+    if event is None:
+        return None
+    stage = refused_at(event)
+    return Advice(remedies_after_refusal(stage, buffer_of(event)), wont_help_after_refusal(stage))
+
+
+def _of_kernels(case: _Case) -> Advice | None:
+    """The kernels alone can say what to do."""
+    bottleneck = case.verdict.bottleneck
+    mix = lone_mix(case.run.capture) if bottleneck in ("bandwidth", "compute") else None
+    if mix is None:
+        return None
+    remedies = tuple(kernel_remedies(bottleneck, mix))
+    return Advice(remedies, kernels_wont_help(bottleneck, mix), (UNTOLD,))
+
+
+def _in_front(case: _Case) -> Advice | None:
+    """Requests queue for a frontend that does not keep up."""
+    t = case.run.thresholds
+    if case.verdict.bottleneck != "host" or keeps_up(case.found, t):
+        return None
+    return Advice(queue_remedies("front", case.replay, t), WONT_HELP_A_QUEUE["front"])
+
+
+def _starved(case: _Case) -> Advice | None:
+    """Running requests do not get their turn."""
+    if case.verdict.bottleneck != "scheduling" or case.verdict.limit is not None:
+        return None
+    remedies = decode_first(case.run.capture, case.run.span)
+    return _where(remedies, useless_to_the_starved(case.run.capture, case.run.span))
+
+
+def _on_windows(case: _Case) -> Advice | None:
+    """Windows put what did not fit elsewhere."""
+    if not case.is_capacity:
+        return None
+    capture, t = case.run.capture, case.run.thresholds
+    return _where(room_on_windows(capture, t), useless_on_windows(capture, t))
+
+
+def _copied(case: _Case) -> Advice | None:
+    """The ranks of a start hold copies: nothing is known of what will be asked."""
+    if not case.is_capacity or case.run.checked.decision is None:
+        return None
+    return _where(one_copy(case.run.capture), _useless(case))
+
+
+def _where(remedies: tuple[Remedy, ...], useless: tuple[WontHelp, ...]) -> Advice | None:
+    return Advice(remedies, useless) if remedies else None
+
+
+def _of_class(case: _Case) -> Advice:
+    """What goes with the class and the limit of a queue."""
+    run, verdict = case.run, case.verdict
     listed = remedies_for(
         verdict.bottleneck,
         limit=verdict.limit,
-        replay=replay,
-        sampled=sampled,
+        replay=case.replay,
+        sampled=case.sampled,
         costs=run.costs,
         cost=run.cost,
         tokens_per_s=run.throughput.output_tokens_per_s,
         t=run.thresholds,
         kv_dtype=run.capture.subject.kv_dtype,
-        found={m.name: m for m in measures},
+        found=case.found,
     )
-    fewer = fewer_at_once(run.capture) if verdict.bottleneck == "capacity" else ()
-    reserved = any(link.cause == NODES["reserved"] for link in verdict.chain)
-    return (*((RESERVE,) if reserved else ()), *fewer, *shared, *listed)
+    of_room = (*fewer_at_once(run.capture), *one_copy(run.capture)) if case.is_capacity else ()
+    is_reserved = any(link.cause == NODES["reserved"] for link in verdict.chain)
+    return Advice((*((RESERVE,) if is_reserved else ()), *of_room, *listed), _useless(case))
 
 
-def wont_help_of(run: Run, verdict: Verdict, measures: Sequence[Measure]) -> tuple[WontHelp, ...]:
-    """Name popular fixes that would not help."""
-    refused = memory_failure(run.capture)
-    if refused is not None:
-        return wont_help_after_refusal(refused_at(refused))
-    mix = _deciding_mix(run, verdict)
-    if mix is not None:
-        return kernels_wont_help(verdict.bottleneck, mix)
-    if verdict.bottleneck == "host" and not keeps_up({m.name: m for m in measures}, run.thresholds):
-        return WONT_HELP_A_QUEUE["front"]
-    if verdict.bottleneck == "scheduling" and verdict.limit is None:
-        starved = useless_to_the_starved(run.capture, run.span)
-        if starved:
-            return starved
-    on_windows = useless_on_windows(run.capture, run.thresholds)
-    if on_windows and verdict.bottleneck == "capacity":
-        return on_windows
-    useless = wont_help(verdict.bottleneck, verdict.limit, {m.name: m for m in measures})
-    return (*(more_ranks(run.capture) if verdict.bottleneck == "capacity" else ()), *useless)
-
-
-def untold(run: Run, verdict: Verdict) -> tuple[NotObservable, ...]:
-    """Say what to add where advice could go by the kernels alone."""
-    return (UNTOLD,) if _deciding_mix(run, verdict) is not None else ()
+def _useless(case: _Case) -> tuple[WontHelp, ...]:
+    useless = wont_help(case.verdict.bottleneck, case.verdict.limit, case.found)
+    return (*(more_ranks(case.run.capture) if case.is_capacity else ()), *useless)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from stallscope.analyzers.advice import remedies_of, untold, wont_help_of
+from stallscope.analyzers.advice import advise
 from stallscope.analyzers.benchmark.facts import is_benchmark_only, of_trial
 from stallscope.analyzers.benchmark.latency import client_latencies
 from stallscope.analyzers.benchmark.measures import benchmark_measures
@@ -126,6 +126,7 @@ def diagnose(
     verdict = build_verdict(
         run, judgement, windows, measures, replay=replay, sampled=sampled, goal=goal
     )
+    advice = advise(run, verdict, measures, replay, sampled)
     told = engine_latencies(capture, run.span)
     return Diagnosis(
         version=version,
@@ -146,12 +147,12 @@ def diagnose(
         kv_table=_kv_table(run),
         kv_life=life_stages(capture),
         measures=measures,
-        remedies=_that_rest_on(measures, remedies_of(run, verdict, measures, replay, sampled)),
-        wont_help=wont_help_of(run, verdict, measures),
+        remedies=_that_rest_on(measures, advice.remedies),
+        wont_help=advice.wont_help,
         not_observable=(
             *run.checked.not_observable,
             *unobserved(capture, run.costs, rules, run.missing),
-            *untold(run, verdict),
+            *advice.untold,
             *untold_gain(run, judgement, sampled),
             *unseen_offer(capture, judgement.load, judgement.demand, t),
         ),
