@@ -93,9 +93,9 @@ def diagnose(
     }
     known = {name: value for name, value in facts.items() if value is not None}
     with local(files) as paths, collected_seldom():
-        from stallscope.profiler.reading import read_inputs, read_paste
+        from stallscope.profiler.reading import read_inputs
 
-        read = read_paste(paths[0]) if files == ["-"] else read_inputs(paths, offsets)
+        read = read_inputs(paths, offsets)
         capture = noting(named(read, paths, files), left_out)
         diagnosis = judge_capture(capture, thresholds=limits, goal=goal, facts=known)
     deliver(diagnosis, destination)

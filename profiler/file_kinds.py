@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import re
 import sqlite3
-import zlib
 from contextlib import closing
 from enum import StrEnum
 from pathlib import Path
@@ -20,12 +19,14 @@ from stallscope.profiler.ncu.pages import has_page
 from stallscope.profiler.nsys.stats_tables import has_table
 from stallscope.profiler.profiler_text import has_profiler_text
 from stallscope.profiler.regular_file import check_readable, other_kind
+from stallscope.profiler.runtime_lines import is_stamped, unstamped
 from stallscope.profiler.server_log.client_block import tells_load
 from stallscope.profiler.server_log.docker import is_docker, texts_in
 from stallscope.profiler.server_log.reader import has_log
 from stallscope.profiler.server_log.refused import is_raised
 from stallscope.profiler.telemetry.formats import form_of
 from stallscope.profiler.text_lines import decoded
+from stallscope.profiler.unpacked import GZIP, unpacked
 
 
 class InputKind(StrEnum):
@@ -47,7 +48,6 @@ class InputKind(StrEnum):
 
 TRACES = frozenset({InputKind.NSYS_SQLITE, InputKind.NSYS_REPORT, InputKind.KINETO})
 SQLITE = b"SQLite format 3\0"
-GZIP = b"\x1f\x8b"
 _FIRST_BYTES = (
     (b"NVIDIA Tegra Profiler Report ", InputKind.NSYS_REPORT),  # seen in files of 2024.6 and 2025.6
     (b"NVR\0", InputKind.NCU_REPORT),
@@ -86,13 +86,14 @@ def input_kind(path: Path) -> InputKind | None:
     text = decoded(_unzipped(head) if head.startswith(GZIP) else head)
     if is_docker(text):
         return InputKind.SERVER_LOG if has_log(list(texts_in(text))) else None
-    if not head.startswith(GZIP) and not _is_trace(text) and has_results(text):
+    if not _is_trace(text) and has_results(text):
         return InputKind.BENCHMARK
     if _JSON_START.match(text):
         return InputKind.KINETO if _is_trace(text) else None
     lines = text.splitlines(keepends=True)
-    if head.startswith(GZIP):
-        return InputKind.SERVER_LOG if has_log(lines) else None
+    if is_stamped(lines):
+        lines = unstamped(lines)
+        text = "".join(lines)
     if has_page(lines):
         return InputKind.NCU_PAGE
     if has_table(lines):
@@ -151,10 +152,12 @@ def _head(path: Path) -> bytes:
 
 def _unzipped(head: bytes) -> bytes:
     """Return what the beginning of a gzip file holds, as far as it is whole."""
-    try:
-        return zlib.decompressobj(wbits=31).decompress(head, TABLE_BYTES)
-    except zlib.error:
-        return b""
+    found = b""
+    for chunk in unpacked([head], TABLE_BYTES):
+        found += chunk
+        if len(found) >= TABLE_BYTES:
+            break
+    return found[:TABLE_BYTES]
 
 
 def _is_nsys(path: Path, head: bytes) -> bool:

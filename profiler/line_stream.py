@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from stallscope.errors import InputError
+from stallscope.profiler.opened import opened
 
 _BLOCK = 1 << 20  # bytes read at once, and the most letters of a line: longer ones come in pieces
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -16,10 +17,8 @@ def line_stream(path: Path) -> Iterator[str]:
     """Yield lines with their ends, decoded as `text_lines` does; InputError if unreadable."""
     rest = ""
     try:
-        with path.open("rb") as file:
-            head = file.read(2)
-            file.seek(0)
-            name = "utf-16" if head in _UTF_16 else "utf-8-sig"
+        with opened(path) as file:
+            name = "utf-16" if file.peek(2).startswith(_UTF_16) else "utf-8-sig"
             decoder = codecs.getincrementaldecoder(name)("replace")
             while block := file.read(_BLOCK):
                 *lines, rest = _split(rest + decoder.decode(block))

@@ -12,6 +12,7 @@ from stallscope.profiler.capture import Capture
 from stallscope.profiler.file_kinds import TRACES, InputKind, input_kind, kind_of
 
 if TYPE_CHECKING:
+    from stallscope.profiler.paste.split import Piece
     from stallscope.profiler.trace.reduce import Reduced
     from stallscope.profiler.trace.timeline import Trace
 
@@ -25,9 +26,18 @@ READ = (
 def read_input(path: Path) -> Capture:
     """Read one file of any kind that InputKind lists, told by its content.
 
-    Raises InputError or CaptureError in one line for anything else, or what is damaged.
+    A text may hold what several tools printed below each other. Raises InputError or CaptureError
+    in one line for anything else, or what is damaged.
     """
-    return read_inputs([path])
+    kind = input_kind(path)
+    pieces = pieces_in(path, kind)
+    if pieces:
+        from stallscope.profiler.paste.read import read_pieces
+
+        return read_pieces(pieces, path, read_other).capture
+    if known(path, kind) in TRACES:
+        return read_traces([path], [known(path, kind)])
+    return read_other(path, known(path, kind))
 
 
 def read_inputs(paths: Sequence[Path], offsets: Mapping[Path, float] | None = None) -> Capture:
@@ -37,24 +47,20 @@ def read_inputs(paths: Sequence[Path], offsets: Mapping[Path, float] | None = No
 
     `offsets` are seconds to add to the clocks of sources that are joined.
     """
-    kinds = [_known_kind(path) for path in paths]
-    if all(kind is InputKind.BENCHMARK for kind in kinds):
-        from stallscope.profiler.benchmark.reader import read_benchmarks
-
-        return read_benchmarks(paths)
-    if all(kind in TRACES for kind in kinds):
-        return _read_traces(paths, kinds)
     if len(paths) == 1:
-        return _read_other(paths[0], kinds[0])
-    return _read_joined(paths, kinds, offsets or {})
+        return read_input(paths[0])
+    from stallscope.profiler.several import read_several
+
+    return read_several(paths, offsets or {})
 
 
-def read_paste(path: Path) -> Capture:
-    """Read what stdin held: one file of any kind, or texts of several tools below each other."""
-    from stallscope.profiler.paste.read import pieces_of, read_pieces
+def pieces_in(path: Path, kind: InputKind | None) -> list[Piece]:
+    """Return the pieces of a text that several tools printed; nothing of any other file."""
+    if kind not in _PASTED:
+        return []
+    from stallscope.profiler.paste.read import pieces_of
 
-    pieces = pieces_of(path) if input_kind(path) in _PASTED else []
-    return read_pieces(pieces, path, _read_other) if pieces else read_input(path)
+    return pieces_of(path)
 
 
 _PASTED = (
@@ -66,7 +72,8 @@ _PASTED = (
 )
 
 
-def _read_traces(paths: Sequence[Path], kinds: Sequence[InputKind]) -> Capture:
+def read_traces(paths: Sequence[Path], kinds: Sequence[InputKind]) -> Capture:
+    """Read traces as those of the ranks of one run."""
     _check_one_tool(paths, kinds)
     from stallscope.profiler.in_processes import in_processes
     from stallscope.profiler.trace.to_capture import capture_of_ranks
@@ -78,39 +85,8 @@ def _read_traces(paths: Sequence[Path], kinds: Sequence[InputKind]) -> Capture:
     return capture_of_ranks(ranks)
 
 
-def _read_joined(
-    paths: Sequence[Path], kinds: Sequence[InputKind], offsets: Mapping[Path, float]
-) -> Capture:
-    """Join sources of different kinds; all traces among them are the ranks of one run, and all
-    results of benchmarks the loads of one sweep, of which the judged one is joined."""
-    from stallscope.profiler.joining.join import Given, join
-    from stallscope.profiler.joining.parts import check_joinable, short_names
-
-    names = short_names(paths)
-    check_joinable(paths, kinds)
-    traces = [i for i, kind in enumerate(kinds) if kind in TRACES]
-    loads = [i for i, kind in enumerate(kinds) if kind is InputKind.BENCHMARK]
-    given = [
-        Given(names[i], kinds[i], _read_other(paths[i], kinds[i]), offsets.get(paths[i]))
-        for i in range(len(paths))
-        if i not in traces and i not in loads
-    ]
-    if loads:
-        from stallscope.profiler.benchmark.reader import judged_path, read_benchmarks
-
-        results = read_benchmarks([paths[i] for i in loads])
-        judged = paths.index(judged_path(results, [paths[i] for i in loads]))
-        stated = offsets.get(paths[judged])
-        given.append(Given(names[judged], InputKind.BENCHMARK, results, stated))
-    if traces:
-        capture = _read_traces([paths[i] for i in traces], [kinds[i] for i in traces])
-        stated = next((offsets[paths[i]] for i in traces if paths[i] in offsets), None)
-        given.append(Given(names[traces[0]], kinds[traces[0]], capture, stated))
-    return join(given)
-
-
-def _known_kind(path: Path) -> InputKind:
-    kind = input_kind(path)
+def known(path: Path, kind: InputKind | None) -> InputKind:
+    """Return the kind; raise InputError where it is none."""
     if kind is None:
         raise InputError(f"{path}: {kind_of(path)}; {READ}")
     return kind
@@ -127,7 +103,7 @@ def _check_one_tool(paths: Sequence[Path], kinds: Sequence[InputKind]) -> None:
         )
 
 
-def _read_other(path: Path, kind: InputKind) -> Capture:
+def read_other(path: Path, kind: InputKind) -> Capture:
     """Read what is no trace of a timeline."""
     if kind is InputKind.NSYS_STATS:
         from stallscope.profiler.nsys.stats_csv import read_nsys_stats
@@ -170,7 +146,7 @@ def reduced(path: Path) -> Reduced:
     """Read a trace and reduce it: what a process of its own hands back is small."""
     from stallscope.profiler.trace.reduce import reduce_trace
 
-    return reduce_trace(read_trace(path, _known_kind(path)))
+    return reduce_trace(read_trace(path, known(path, input_kind(path))))
 
 
 def read_trace(path: Path, kind: InputKind) -> Trace:

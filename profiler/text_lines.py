@@ -6,6 +6,7 @@ import codecs
 from pathlib import Path
 
 from stallscope.errors import InputError
+from stallscope.profiler.opened import opened
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
@@ -21,9 +22,12 @@ def decoded(content: bytes) -> str:
 
 
 def text_lines(path: Path) -> list[str]:
-    """Return the lines of a file with their ends; raise InputError where it cannot be read."""
+    """Return the lines of a file with their ends, of a packed one too; raise InputError where it
+    cannot be read.
+    """
     try:
-        content = path.read_bytes()
+        with opened(path) as file:
+            content = file.read()
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror or error})") from error
     return decoded(content).splitlines(keepends=True)

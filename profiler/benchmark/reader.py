@@ -13,6 +13,7 @@ from stallscope.profiler.benchmark.figures import Row, count
 from stallscope.profiler.benchmark.formats import Format, format_of, rows_of
 from stallscope.profiler.benchmark.to_capture import Result, capture_of
 from stallscope.profiler.capture import Capture
+from stallscope.profiler.opened import opened
 from stallscope.profiler.text_lines import decoded
 from stallscope.profiler.trial import Trial, trials_from_json
 from stallscope.profiler.wall_clock import WallClock
@@ -45,7 +46,8 @@ def _rows_of(source: str, path: str) -> tuple[str, ...]:
 
 def _results(path: Path) -> list[Result]:
     try:
-        content = decoded(path.read_bytes())
+        with opened(path) as file:
+            content = decoded(file.read())
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
     rows, is_cut = rows_of(content, str(path))

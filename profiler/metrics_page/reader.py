@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from io import TextIOWrapper
 from itertools import dropwhile
 from os import PathLike
 from pathlib import Path
@@ -24,6 +25,7 @@ from stallscope.profiler.metrics_page.scrape import (
 from stallscope.profiler.metrics_page.times import placed
 from stallscope.profiler.metrics_page.to_capture import capture_of_scrapes
 from stallscope.profiler.metrics_page.wide_csv import heading, read_rows
+from stallscope.profiler.opened import opened
 from stallscope.profiler.telemetry.rows import left_out
 
 _SCRAPE = re.compile(r"# ?scrape_unix_ms[ =:]+([0-9]{12,13})\b")
@@ -128,10 +130,9 @@ def _series(line: str) -> str:
 
 def _lines(path: Path) -> Iterator[str]:
     try:
-        with path.open("rb") as file:
-            head = file.read(3)
-            encoding = "utf-16" if head[:2] in _UTF16 else "utf-8-sig"
-        with path.open(encoding=encoding, errors="replace", newline=None) as text:
+        with opened(path) as file:
+            encoding = "utf-16" if file.peek(2).startswith(_UTF16) else "utf-8-sig"
+            text = TextIOWrapper(file, encoding=encoding, errors="replace", newline=None)
             while line := text.readline(_LONGEST):
                 yield line
     except OSError as error:

@@ -6,17 +6,20 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from stallscope.errors import InputError
 from stallscope.profiler.capture import Capture, Event
 from stallscope.profiler.file_kinds import InputKind
-from stallscope.profiler.joining.join import Given, join
+from stallscope.profiler.joining.beside import laid_beside
+from stallscope.profiler.joining.join import Given
 from stallscope.profiler.joining.parts import ORDER
-from stallscope.profiler.joining.work import work_of
-from stallscope.profiler.paste.beside import laid_beside
+from stallscope.profiler.joining.together import lasts, together
+from stallscope.profiler.opened import opened
 from stallscope.profiler.paste.split import Piece, split
 from stallscope.profiler.paste.unquoted import unquoted
-from stallscope.profiler.text_lines import text_lines
+from stallscope.profiler.runtime_lines import unstamped
+from stallscope.profiler.text_lines import decoded
 
 MOST_BYTES = 4 << 20  # more is no paste, but a file
 
@@ -26,18 +29,29 @@ ReadOne = Callable[[Path, InputKind], Capture]
 def pieces_of(path: Path) -> list[Piece]:
     """Return the pieces of a text of several kinds, or a quoted one; nothing where the file itself
     can be read as it is, or holds nothing known."""
-    with path.open("rb") as file:
-        head = file.read(4096)
-    if b"\0" in head or path.stat().st_size > MOST_BYTES:
+    with opened(path) as file:
+        content = file.read(MOST_BYTES + 1)
+    text = decoded(content)
+    if "\0" in text[:4096] or len(content) > MOST_BYTES:
         return []
-    lines = text_lines(path)
+    lines = text.splitlines(keepends=True)
     plain = unquoted(lines)
-    pieces = split(plain)
+    bare = unstamped(plain)
+    pieces = split(bare)
     kinds = {p.kind for p in pieces if p.kind is not None}
-    return pieces if len(kinds) > (1 if plain == lines else 0) else []
+    if len(kinds) < 2 and (plain == lines if InputKind.SERVER_LOG in kinds else bare == lines):
+        return []
+    return [_as_logged(piece, plain) for piece in pieces]
 
 
-def read_pieces(pieces: Sequence[Piece], path: Path, read_one: ReadOne) -> Capture:
+class Read(NamedTuple):
+    """A capture of several texts, and of which kind is the one that tells most of the engine."""
+
+    kind: InputKind
+    capture: Capture
+
+
+def read_pieces(pieces: Sequence[Piece], path: Path, read_one: ReadOne) -> Read:
     """Read what several tools printed, all of one kind together. Raises InputError for none."""
     texts: dict[InputKind, str] = {}
     for piece in pieces:
@@ -50,7 +64,7 @@ def read_pieces(pieces: Sequence[Piece], path: Path, read_one: ReadOne) -> Captu
             part = Path(folder) / kind.name.lower()
             part.write_text(text, encoding="utf-8")
             try:
-                captures[kind] = _renamed(read_one(part, kind), path)
+                captures[kind] = _renamed(read_one(part, kind), str(part), str(path))
             except InputError as error:
                 failed[kind] = str(error).replace(str(part), f"its part that is {kind}")
     if not captures:
@@ -62,30 +76,41 @@ def read_pieces(pieces: Sequence[Piece], path: Path, read_one: ReadOne) -> Captu
         *(f"Not read: {e}." for e in failed.values()),
     ]
     notes = tuple(Event(0, "check", None, {"sentence": s}) for s in said)
-    return replace(joined, events=(*notes, *joined.events))
+    return Read(_main_kind(captures), replace(joined, events=(*notes, *joined.events)))
 
 
-def _renamed(capture: Capture, path: Path) -> Capture:
-    return replace(capture, sources=tuple(s._replace(path=str(path)) for s in capture.sources))
+def _as_logged(piece: Piece, lines: Sequence[str]) -> Piece:
+    """Give a log back the times that its container's runtime put before its lines."""
+    if piece.kind is not InputKind.SERVER_LOG:
+        return piece
+    return piece._replace(lines=tuple(lines[piece.first - 1 : piece.last]))
+
+
+def _renamed(capture: Capture, part: str, path: str) -> Capture:
+    """Name the text itself wherever its part, which lies in a folder of our own, is named."""
+    results = capture.meta.get("benchmark")
+    meta = dict(capture.meta)
+    if results is not None:
+        trials = [{**t, "source": t["source"].replace(part, path)} for t in results["trials"]]
+        meta["benchmark"] = {**results, "trials": trials}
+    sources = tuple(s._replace(path=path) for s in capture.sources)
+    return replace(capture, sources=sources, meta=meta)
 
 
 def _joined(captures: Mapping[InputKind, Capture]) -> Capture:
     """Put those with times on one clock; the rest lies beside, as does what cannot be placed."""
+    try:
+        return together([Given(str(kind), kind, one, None) for kind, one in captures.items()])
+    except InputError:  # nothing says how their clocks stand: then the best one is judged
+        first = _main_kind(captures)
+        others = [captures[k] for k in sorted(captures, key=ORDER.index) if k is not first]
+        return laid_beside(captures[first], others)
+
+
+def _main_kind(captures: Mapping[InputKind, Capture]) -> InputKind:
+    """Return what tells most of the engine, of those that tell of a time if any does."""
     order = sorted(captures, key=ORDER.index)
-    lasting = [kind for kind in order if _lasts(captures[kind])]
-    if len(lasting) > 1:
-        try:
-            main = join([Given(str(kind), kind, captures[kind], None) for kind in lasting])
-            return laid_beside(main, [captures[k] for k in order if k not in lasting])
-        except InputError:
-            pass  # nothing says how their clocks stand: then the best one is judged
-    first = (lasting or order)[0]
-    return laid_beside(captures[first], [captures[k] for k in order if k is not first])
-
-
-def _lasts(capture: Capture) -> bool:
-    work = work_of(capture)
-    return work is not None and work.span_ns[0] < work.span_ns[1]
+    return next((kind for kind in order if lasts(captures[kind])), order[0])
 
 
 def _parts_text(pieces: Sequence[Piece]) -> Iterator[str]:
@@ -95,14 +120,14 @@ def _parts_text(pieces: Sequence[Piece]) -> Iterator[str]:
             spans.setdefault(piece.kind, []).append(_span(piece))
     parts = (f"{', '.join(found)} {kind}" for kind, found in spans.items())
     if len(spans) > 1:
-        yield f"What was pasted holds several parts: lines {'; lines '.join(parts)}."
+        yield f"The text holds several parts: lines {'; lines '.join(parts)}."
 
 
 def _unread_text(pieces: Sequence[Piece]) -> Iterator[str]:
     lost = [p for p in pieces if p.kind is None and any(line.strip() for line in p.lines)]
     if lost:
         which = ", ".join(map(_span, lost[:8])) + (", …" if len(lost) > 8 else "")
-        yield f"Of what was pasted this belongs to none of them and was not read: lines {which}."
+        yield f"These lines of the text belong to none of its parts and were not read: {which}."
 
 
 def _span(piece: Piece) -> str:

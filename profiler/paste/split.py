@@ -121,7 +121,7 @@ def _one_page(lines: Sequence[str], kinds: list[InputKind | None]) -> list[Input
     return [
         InputKind.METRICS
         if kind is InputKind.TELEMETRY
-        and (line[:1] == "#" or dcgm_page.LINE.fullmatch(line.strip()))
+        and (line.startswith(("# HELP", "# TYPE")) or dcgm_page.LINE.fullmatch(line.strip()))
         else kind
         for line, kind in zip(lines, kinds, strict=True)
     ]

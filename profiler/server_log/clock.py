@@ -26,6 +26,7 @@ _STAMPS = (
     re.compile(rf'"Timestamp":"(?P<month>\d\d)-(?P<day>\d\d)-(?P<year>\d{{4}}) {_TIME}'),
 )
 _UNIX = re.compile(r"\btimestamp=(\d{9,10})\b")  # llama.cpp's server until 2024
+_ZONE = re.compile(r"(?:Z|([+-])(\d\d):(\d\d))$")
 _WHERE = 400  # a stamp stands at the head of a line, behind the names of processes at most
 _LAST_S = 200 * 365 * _DAY  # nothing runs as long, and its nanoseconds fit 64 bits
 _NO_YEAR = 2001  # of stamps that state none; a leap day moves them to 2000
@@ -47,6 +48,16 @@ def stamp_of(text: str) -> Stamp | None:
             return Stamp(seconds, "year" in pattern.groupindex, has_zone=False)
     unix = _UNIX.search(text)
     return Stamp(int(unix.group(1)), True, True) if unix is not None else None
+
+
+def utc_stamp(time: str) -> Stamp | None:
+    """Return a time of RFC 3339 as UTC; None for what is none, or has no zone."""
+    stamp, zone = stamp_of(time), _ZONE.search(time)
+    if stamp is None or zone is None:
+        return None
+    ahead_s = int(zone[2]) * 3600 + int(zone[3]) * 60 if zone[1] else 0
+    seconds = stamp.seconds + (ahead_s if zone[1] == "-" else -ahead_s)
+    return Stamp(seconds, has_year=True, has_zone=True)
 
 
 def _seconds(found: re.Match[str]) -> int | None:

@@ -10,10 +10,9 @@ import json
 import re
 from collections.abc import Iterator
 
-from stallscope.profiler.server_log.clock import Stamp, stamp_of
+from stallscope.profiler.server_log.clock import Stamp, utc_stamp
 
 _START = re.compile(r'\ufeff?\s*\{"log":"')
-_ZONE = re.compile(r"(?:Z|([+-])(\d\d):(\d\d))$")
 
 
 def is_docker(text: str) -> bool:
@@ -30,20 +29,11 @@ def record_of(line: str) -> tuple[str, Stamp] | None:
     if not isinstance(record, dict):
         return None
     text, time = record.get("log"), record.get("time")
-    stamp = _utc(time) if isinstance(time, str) else None
+    stamp = utc_stamp(time) if isinstance(time, str) else None
     if not isinstance(text, str) or stamp is None:
         return None
     # Half a pair of surrogates, which JSON can name, could not be printed.
     return text.encode("utf-8", "replace").decode().replace("\0", ""), stamp
-
-
-def _utc(time: str) -> Stamp | None:
-    stamp, zone = stamp_of(time), _ZONE.search(time)
-    if stamp is None or zone is None:
-        return None
-    ahead_s = int(zone[2]) * 3600 + int(zone[3]) * 60 if zone[1] else 0
-    seconds = stamp.seconds + (ahead_s if zone[1] == "-" else -ahead_s)
-    return Stamp(seconds, has_year=True, has_zone=True)
 
 
 def texts_in(text: str) -> Iterator[str]:

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 from stallscope.errors import InputError
-from stallscope.profiler.server_log.clock import LEVEL, LogClock, Stamp, stamp_of
+from stallscope.profiler.opened import opened
+from stallscope.profiler.runtime_lines import is_stamped, stamped, whole_lines
+from stallscope.profiler.server_log.clock import LEVEL, LogClock, Stamp, stamp_of, utc_stamp
 from stallscope.profiler.server_log.docker import is_docker, record_of
 from stallscope.profiler.server_log.repeats import Repeats
-from stallscope.profiler.unpacked import GZIP, unpacked
 
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _RECORD = re.compile(rf"{LEVEL} \d\d-\d\d \d\d:\d\d:\d\d")
 _PROCESS = re.compile(r"\((?:\w+ )?\w+=[^()\n]{1,80}\)\s*$|\(\w+ pid=\d+\)\s*$")
 _BLOCK = 1 << 20  # read at once; a line that is longer comes in pieces: requests are echoed whole
-MOST_UNPACKED = 1 << 30  # bytes: a log of a gzip file, which may be one of zeros
 _KEEP = 1 << 14  # of a record; flags and figures stand at its head
 _HEAD = 400
 _ECHO = ("Received request", "GenerateReqInput(", "Added request", "Receive: obj", "Finish: obj")
+
+
+AsWritten = Callable[[bytes], Iterator[tuple[str, Stamp | None]]]
 
 
 class Line(NamedTuple):
@@ -43,10 +46,8 @@ def read_log(
     from stallscope.profiler.server_log.likely_lines import LikelyLines
 
     likely = LikelyLines([mark.encode() for mark in marks])
-    blocks = _blocks(path)
-    first = next(blocks, b"")
-    as_written = _of_docker if is_docker(first[:_HEAD].decode(errors="replace")) else _alone
-    lines = (raw for block in chain((first,), blocks) for raw in likely.find(block))
+    as_written, blocks = _written(path)
+    lines = (raw for block in blocks for raw in likely.find(block))
     texts = (
         (text, time)
         for raw in lines
@@ -69,8 +70,23 @@ def read_log(
 
 def all_lines(path: Path) -> Iterator[str]:
     """Yield every line of a log as it was printed, colours left out."""
-    for block in _blocks(path):
-        yield from _plain(block.decode(errors="replace")).splitlines()
+    as_written, blocks = _written(path)
+    for block in blocks:
+        for raw in block.splitlines():
+            for text, _ in as_written(raw):
+                yield from text.splitlines() or ("",)
+
+
+def _written(path: Path) -> tuple[AsWritten, Iterator[bytes]]:
+    """Return how a log's lines are read, and the log in blocks of whole lines."""
+    blocks = _blocks(path)
+    first = next(blocks, b"")
+    head = first[: 1 << 16].decode(errors="replace")
+    if is_docker(head):
+        return _of_docker, chain((first,), blocks)
+    if is_stamped(head.splitlines()):
+        return _of_runtime(), map(whole_lines, chain((first,), blocks))
+    return _alone, chain((first,), blocks)
 
 
 def _alone(raw: bytes) -> Iterator[tuple[str, Stamp | None]]:
@@ -83,6 +99,21 @@ def _of_docker(raw: bytes) -> Iterator[tuple[str, Stamp | None]]:
     record = record_of(raw.decode(errors="replace"))
     if record is not None:
         yield _plain(record[0]), record[1]
+
+
+def _of_runtime() -> AsWritten:
+    """Return what yields a line with its runtime's time; one without has that of the line before,
+    as its own may be of another zone."""
+    last: list[Stamp | None] = [None]
+
+    def as_written(raw: bytes) -> Iterator[tuple[str, Stamp | None]]:
+        line = raw.decode(errors="replace")
+        found = stamped(line)
+        if found is not None:
+            last[0] = utc_stamp(found.time) or last[0]
+        yield _plain(line if found is None else found.text), last[0]
+
+    return as_written
 
 
 def _holds(text: str, marks: Sequence[str]) -> bool:
@@ -134,27 +165,10 @@ def _blocks(path: Path) -> Iterator[bytes]:
 
 
 def _reads(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        read = iter(lambda: file.read(_BLOCK), b"")
-        head = next(read, b"")
-        content: Iterator[bytes] = chain((head,), read)
-        if head.startswith(GZIP):
-            content = _unpacked(path, content)
+    with opened(path) as file:
+        content = iter(lambda: file.read(_BLOCK), b"")
         head = next(content, b"")
         is_utf_16 = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
         decode = codecs.getincrementaldecoder("utf-16")("replace").decode if is_utf_16 else None
         for block in chain((head,), content):
             yield decode(block).encode() if decode else block
-
-
-def _unpacked(path: Path, packed: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield what a packed log holds, as far as it is no trap for the memory of whoever opens it."""
-    size = 0
-    for block in unpacked(packed, _BLOCK):
-        size += len(block)
-        if size > MOST_UNPACKED:
-            raise InputError(
-                f"{path} unpacks to more than {MOST_UNPACKED >> 30} GiB; unpack it and give the "
-                "part in question"
-            )
-        yield block

@@ -19,7 +19,7 @@ from stallscope.profiler.metrics_page.reader import read_metrics
 from stallscope.profiler.ncu.reader import read_ncu_csv
 from stallscope.profiler.nsys.stats_csv import read_nsys_stats
 from stallscope.profiler.profiler_text import read_profiler_text
-from stallscope.profiler.reading import read_inputs, read_paste, read_trace
+from stallscope.profiler.reading import read_input, read_inputs, read_trace
 from stallscope.profiler.server_log.reader import read_server_log
 from stallscope.profiler.telemetry.reader import read_telemetry
 from stallscope.profiler.trace.reduce import reduce_trace
@@ -57,5 +57,5 @@ PARSERS: Mapping[str, Parser] = {
     "benchmark": Parser(lambda path: read_benchmarks([path]), seeds.benchmarks, damaged_json),
     "joined": Parser(_joined, seeds.logs_of_a_load),
     # Of several parts one can still be read; what cannot is told.
-    "paste": Parser(read_paste, seeds.pastes, least_refused=0.0),
+    "paste": Parser(read_input, seeds.pastes, least_refused=0.0),
 }

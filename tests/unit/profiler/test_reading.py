@@ -35,7 +35,11 @@ CONTENTS = {
         b"step 1, loss 2\n" * 1000 + NCU.encode(),
         b"kernel_id,section,metric_name,value\nk1,SpeedOfLight,Duration,6.75\n",
     ],
-    InputKind.NSYS_STATS: [STATS.encode(), b"Processing [a.sqlite]...\n" + STATS_TEXT.encode()],
+    InputKind.NSYS_STATS: [
+        STATS.encode(),
+        gzip.compress(STATS.encode()),
+        b"Processing [a.sqlite]...\n" + STATS_TEXT.encode(),
+    ],
     InputKind.KINETO: [
         TRACE.encode(),
         b"\xef\xbb\xbf" + TRACE.encode(),
@@ -72,7 +76,6 @@ CONTENTS = {
         b'{"model": "llama"}',
         b"[1, 2, 3]",
         gzip.compress(b"some text"),
-        gzip.compress(STATS.encode()),
         b"\xff\xd8\xff\xe0\0\x10JFIF\0\x01\x01\0\0\x01" + bytes(range(256)) * 20,
         b'Name,"Total Time (ns)\0\n',
     ],

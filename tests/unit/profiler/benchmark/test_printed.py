@@ -13,7 +13,7 @@ from printed_blocks import NEW, OLD, SGLANG, block
 from stallscope.errors import InputError
 from stallscope.profiler.benchmark.printed import blocks_of
 from stallscope.profiler.file_kinds import InputKind, input_kind
-from stallscope.profiler.reading import read_input, read_paste
+from stallscope.profiler.reading import read_input
 from stallscope.profiler.trial import Spread, Trial
 
 
@@ -99,7 +99,7 @@ def test_several_blocks_are_a_sweep_and_json_may_stand_before(tmp_path: Path) ->
     assert [t.completed for t in read(tmp_path, f"one\n{OLD}\nthe other\n{SGLANG}")] == [40, 100]
     path = tmp_path / "stdin"
     path.write_text(f"{json.dumps(VLLM)}\n{OLD}")
-    assert [t.completed for t in trials_in(read_paste(path))] == [VLLM["completed"], 40]
+    assert [t.completed for t in trials_in(read_input(path))] == [VLLM["completed"], 40]
 
 
 def test_a_block_of_no_tokens_is_refused(tmp_path: Path) -> None:

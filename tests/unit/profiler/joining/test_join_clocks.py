@@ -154,9 +154,12 @@ def test_an_offset_that_leaves_no_overlap_is_refused(tmp_path: Path) -> None:
     assert said.startswith("server.log and gpu.csv do not overlap in time with the --offset given")
 
 
-def test_a_record_without_times_is_refused(tmp_path: Path) -> None:
+def test_a_record_without_times_is_laid_beside_but_on_no_clock(tmp_path: Path) -> None:
     table = "# gpu    pwr  gtemp\n# Idx      W      C\n    0     43     48\n    0     44     48\n"
-    said = refusal(tmp_path, server_log(LOAD), table)
+    capture = both(tmp_path, server_log(LOAD), table)
+    assert capture.device_samples == ()  # power and temperature are of who knows when
+    assert [s for s in sentences(capture) if s.startswith("Of nvidia-smi only")]
+    said = refusal(tmp_path, server_log(LOAD), table, gpu_csv=5)
     assert said == (
         "gpu.csv: is output of nvidia-smi or DCGM of one moment or without times, so nothing puts "
         "it beside other files; give it alone"

@@ -11,7 +11,7 @@ from stallscope.errors import InputError
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.file_kinds import InputKind
 from stallscope.profiler.paste.split import split
-from stallscope.profiler.reading import read_paste
+from stallscope.profiler.reading import read_input
 
 LINE = (
     "INFO 02-03 10:0{minute}:00 [loggers.py:259] Engine 000: Avg prompt throughput: 0.0 tokens/s, "
@@ -39,7 +39,7 @@ vllm:num_requests_waiting{engine="0",model_name="a/b-7B"} 30.0
 def read(folder: Path, text: str) -> Capture:
     path = folder / "stdin"
     path.write_text(text)
-    return read_paste(path)
+    return read_input(path)
 
 
 def sentences(capture: Capture) -> list[str]:
@@ -73,10 +73,10 @@ def test_a_table_of_one_moment_tells_the_gpu_of_a_log(tmp_path: Path) -> None:
     }
     said = sentences(capture)
     assert said[0] == (
-        "What was pasted holds several parts: lines 1–4 an inference server's log; lines 5–11 "
+        "The text holds several parts: lines 1–4 an inference server's log; lines 5–11 "
         "output of nvidia-smi or DCGM."
     )
-    assert said[1] == "Of what was pasted this belongs to none of them and was not read: lines 12."
+    assert said[1] == "These lines of the text belong to none of its parts and were not read: 12."
     assert any(s.startswith("Of nvidia-smi only what stays the same is used") for s in said)
 
 
@@ -91,14 +91,14 @@ def test_a_page_beside_a_log_gives_what_the_log_lacks(tmp_path: Path) -> None:
 
 def test_one_kind_alone_is_read_as_before(tmp_path: Path) -> None:
     for text in (LOG, SMI, PAGE, f"{LOG}\n{LOG}"):
-        assert not any("pasted" in s for s in sentences(read(tmp_path, text)))
+        assert not any(" parts" in s for s in sentences(read(tmp_path, text)))
 
 
 def test_an_exporters_lines_stay_with_the_engines(tmp_path: Path) -> None:
     gpu = 'DCGM_FI_DEV_GPU_UTIL{gpu="0",UUID="GPU-1",modelName="NVIDIA L4"} 90\n'
     for text in (gpu + PAGE, PAGE + gpu):
         capture = read(tmp_path, text)
-        assert not any("pasted" in s for s in sentences(capture))
+        assert not any(" parts" in s for s in sentences(capture))
         assert {s.name for s in capture.device_samples} == {"nvml_gpu_util"}
 
 

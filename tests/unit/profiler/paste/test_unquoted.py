@@ -12,7 +12,7 @@ from stallscope.profiler.capture import Capture
 from stallscope.profiler.file_kinds import InputKind, input_kind
 from stallscope.profiler.paste.split import split
 from stallscope.profiler.paste.unquoted import unquoted
-from stallscope.profiler.reading import read_input, read_paste
+from stallscope.profiler.reading import read_input
 
 LOG = "".join(
     f"INFO 02-03 10:0{minute}:00 [loggers.py:259] Engine 000: Avg prompt throughput: 0.0 tokens/s, "
@@ -43,7 +43,7 @@ TAKEN = 72000 * 2**20  # bytes, of the table above
 def read(folder: Path, text: str) -> Capture:
     path = folder / "stdin"
     path.write_text(text)
-    return read_paste(path)
+    return read_input(path)
 
 
 def sentences(capture: Capture) -> list[str]:
@@ -67,7 +67,7 @@ def test_a_table_is_read_behind_what_stands_before_each_line(
     assert capture.subject.engine == "vllm"
     assert {s.name: s.value for s in capture.device_samples}["memory_used_bytes"] == TAKEN
     assert sentences(capture)[0] == (
-        "What was pasted holds several parts: lines 1–4 an inference server's log; lines 5–12 "
+        "The text holds several parts: lines 1–4 an inference server's log; lines 5–12 "
         "output of nvidia-smi or DCGM."
     )
 
@@ -87,11 +87,11 @@ def test_an_indented_table_is_read_from_a_file(tmp_path: Path) -> None:
 
 
 def test_a_table_that_stands_behind_unknown_marks_is_named(tmp_path: Path) -> None:
-    capture = read(tmp_path, LOG + headed("2026-02-03T10:05:00Z stdout F ")(SMI) + PAGE)
+    capture = read(tmp_path, LOG + headed("<13>1 ")(SMI) + PAGE)
     unread = [s for s in sentences(capture) if "not read" in s]
     # The date and the rule above it (5, 6) have nothing of a table's own; 7 names nvidia-smi.
     assert unread == [
-        "Of what was pasted this belongs to none of them and was not read: lines 7–12."
+        "These lines of the text belong to none of its parts and were not read: 7–12."
     ]
 
 

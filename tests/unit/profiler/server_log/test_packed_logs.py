@@ -13,8 +13,8 @@ import pytest
 from log_files import periodic, read, series
 
 from stallscope.errors import InputError
+from stallscope.profiler import opened
 from stallscope.profiler.file_kinds import InputKind, input_kind
-from stallscope.profiler.server_log import lines as log_lines
 from stallscope.profiler.server_log import reader
 from stallscope.profiler.server_log.docker import record_of
 from stallscope.profiler.server_log.reader import read_server_log
@@ -59,8 +59,8 @@ def test_of_a_packed_log_that_is_cut_what_stands_before_counts(tmp_path: Path) -
 def test_a_packed_log_that_unpacks_to_too_much_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert log_lines.MOST_UNPACKED == 1 << 30
-    monkeypatch.setattr(log_lines, "MOST_UNPACKED", 3 << 20)
+    assert opened.MOST_UNPACKED == 1 << 30
+    monkeypatch.setattr(opened, "MOST_UNPACKED", 3 << 20)
     text = "".join(LINES)
     enough = (text + "x" * ((3 << 20) - len(text))).encode()
     assert read(tmp_path, gzip.compress(enough)).engine_samples

@@ -10,6 +10,8 @@ from typing import Any
 from stallscope.profiler.capture import Capture, DeviceSample, Event
 from stallscope.profiler.spec import Subject
 
+# The load of a benchmark that was sent at another time, or nobody knows when.
+_OF_A_LOAD = frozenset({"workload", "concurrency", "rate_per_s"})
 # What stays as it is while a server runs: engines take their memory at the start.
 _STAYING = frozenset({"memory_used_bytes", "memory_total_bytes", "power_limit_mw"})
 
@@ -19,21 +21,21 @@ def laid_beside(main: Capture, others: Sequence[Capture]) -> Capture:
     for other in others:
         main = replace(
             main,
-            subject=_subject(main.subject, other.subject),
+            subject=_subject(main.subject, other.subject, is_load="benchmark" in other.meta),
             device_samples=(*main.device_samples, *_staying(main, other)),
             events=(*main.events, *_said(other)),
-            meta={**other.meta, **main.meta},
+            meta={**{k: v for k, v in other.meta.items() if k != "benchmark"}, **main.meta},
         )
     ids = count()
     sources = [s for capture in (main, *others) for s in capture.sources]
     return replace(main, sources=tuple(s._replace(id=next(ids)) for s in sources))
 
 
-def _subject(main: Subject, other: Subject) -> Subject:
+def _subject(main: Subject, other: Subject, *, is_load: bool) -> Subject:
     missing: dict[str, Any] = {
         field.name: getattr(other, field.name)
         for field in fields(Subject)
-        if getattr(main, field.name) is None
+        if getattr(main, field.name) is None and not (is_load and field.name in _OF_A_LOAD)
     }
     return replace(main, **missing, num_devices=max(main.num_devices, other.num_devices))
 
