@@ -64,7 +64,7 @@ def observe_copies(capture: Capture) -> KvCopies | None:
     ranks = round(_positive(said, "tensor_parallel") or subject.num_devices / replicas)
     if spec is None or dtype is None or size is None or tokens is None or ranks < 2:
         return None
-    if (_positive(said, "pipeline_parallel") or 1) > 1 or spec.linear_attention is not None:
+    if (_positive(said, "pipeline_parallel") or 1) > 1 or spec.has_state:
         return None
     if spec.sliding_window is not None or spec.local_layers:
         return None

@@ -51,7 +51,7 @@ def _held(spec: ModelSpec) -> str:
     if spec.local_layers:
         some = f"{spec.local_layers} of {spec.num_layers} layers"
         tokens += f", in {some} min(tokens, {spec.local_window})"
-    return tokens if spec.linear_attention is None else f"{tokens}, and state that does not grow"
+    return f"{tokens}, and state that does not grow" if spec.has_state else tokens
 
 
 def allocated_rows(capture: Capture) -> tuple[KvRow, ...]:

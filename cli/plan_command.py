@@ -30,7 +30,14 @@ from stallscope.plan_probe import (
     note_disturbance,
     take_reading,
 )
-from stallscope.plan_values import check_offload, kv_lengths, named, offloaded, parse_dtypes
+from stallscope.plan_values import (
+    LOOK_UP,
+    check_offload,
+    kv_lengths,
+    named,
+    offloaded,
+    parse_dtypes,
+)
 from stallscope.same_files import check_not_read
 
 if TYPE_CHECKING:
@@ -84,7 +91,11 @@ def plan(
         ),
     ] = None,
     draft: Annotated[
-        str | None, typer.Option(metavar="MODEL", help="What drafts; looked up if not given.")
+        str | None,
+        typer.Option(
+            metavar="MODEL|lookup",
+            help="What drafts; the model's own draft layers if not given, else a look-up.",
+        ),
     ] = None,
     probe: Annotated[
         bool, typer.Option("--probe", help="Measure the device at hand first; takes a minute.")
@@ -164,7 +175,8 @@ def plan(
         cpu_offload_bytes=offloaded(cpu_offload, described),
         drafted=speculate,
         acceptance=DEFAULT_ACCEPTANCE if acceptance is None else acceptance,
-        draft=None if draft is None else load_model(draft),
+        draft=None if draft in (None, LOOK_UP) else load_model(draft),
+        looks_up=draft == LOOK_UP,
     )
     check_offload(options)
     deliver_plan(plan_model(options), destination)

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from stallscope.profiler.spec import DeviceSpec, ModelSpec
 
 
+LOOK_UP = "lookup"  # of drafts in the prompt, as --draft names it
+
+
 def named(dtypes: tuple[str | None, ...]) -> tuple[str, ...]:
     """Return the dtypes that were given."""
     return tuple(dtype for dtype in dtypes if dtype is not None)

@@ -14,7 +14,8 @@ from stallscope.profiler.hf_families import (
     layer_norms,
     with_defaults,
 )
-from stallscope.profiler.hf_parts import experts, latent, linear_attention
+from stallscope.profiler.hf_hybrids import layer_kinds, state_space, with_layer_count
+from stallscope.profiler.hf_parts import draft_layers, experts, latent, linear_attention
 from stallscope.profiler.hf_quantization import stored
 from stallscope.profiler.hf_refusals import family, not_runnable
 from stallscope.profiler.hf_rope import rope_scaling, rope_theta
@@ -40,15 +41,16 @@ def model_from_config(config: Fields, name: str) -> ModelSpec:
     """
     config = language_model(config)
     kind = family(config)
-    config = with_defaults(config, kind)
+    config = with_layer_count(with_defaults(config, kind))
     heads = config.size("num_attention_heads")
     dtype, dtype_warnings = _dtype(config)
     quantised = stored(config)
     window = windows(config, kind)
+    kinds = layer_kinds(config, kind)
     return ModelSpec(
         name=name,
         hidden_size=config.size("hidden_size"),
-        intermediate_size=config.size("intermediate_size"),
+        intermediate_size=_mlp_size(config, kind),
         num_layers=config.size("num_hidden_layers"),
         num_heads=heads,
         num_kv_heads=heads if kind in DEEPSEEK else _kv_heads(config, heads),
@@ -74,13 +76,23 @@ def model_from_config(config: Fields, name: str) -> ModelSpec:
         attention_sinks=kind == "gpt_oss",
         o_bias=has_o_bias(config, kind),
         mlp_bias=kind == "phi" or config.flag("mlp_bias"),
-        mlp_gated=kind != "phi",
+        mlp_gated=kind not in ("phi", "nemotron_h"),
         head_bias=kind == "phi" or config.flag("lm_head_bias"),
         layer_norms=layer_norms(kind),
         norm_bias=kind in ("phi", "phimoe"),
         quantization=None if quantised is None else quantised[0],
         not_runnable=not_runnable(kind, window.local_layers),
+        state_space=state_space(config, kind),
+        attention_in=sum(k in ("attention", "both") for k in kinds) if kinds else None,
+        mlp_in=sum(k in ("mlp", "moe") for k in kinds) if kind == "nemotron_h" else None,
+        draft_layers=draft_layers(config, kind),
     )
+
+
+def _mlp_size(config: Fields, family: str) -> int:
+    """Granite's plain MLP is the one that all tokens share, experts or not."""
+    is_granite = family == "granitemoehybrid"
+    return config.size("shared_intermediate_size" if is_granite else "intermediate_size")
 
 
 def _kv_heads(config: Fields, heads: int) -> int:

@@ -54,6 +54,7 @@ _READ = frozenset(
         "tie_word_embeddings",
         "torch_dtype",
         "use_mrope",
+        "use_qk_norm",
         "use_sliding_window",
         "v_head_dim",
         "vocab_size",

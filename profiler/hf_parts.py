@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from stallscope.profiler.checked_json import Fields
 from stallscope.profiler.hf_families import DEEPSEEK
+from stallscope.profiler.hf_hybrids import every, layer_kinds
 from stallscope.profiler.model_parts import Experts, Latent, LinearAttention
 
 _ALL_LAYERS = ("mixtral", "phimoe", "gpt_oss")
@@ -20,8 +21,11 @@ def experts(config: Fields, family: str) -> Experts | None:
             layers=config.size("num_hidden_layers"),
             bias=family == "gpt_oss",
         )
-    if family in DEEPSEEK:
+    if family in DEEPSEEK or family == "glm4_moe":
         return _deepseek_experts(config)
+    if family in _MIXED_HYBRIDS:
+        found = _MIXED_HYBRIDS[family](config)
+        return found if found.layers else None
     return _qwen_experts(config, family) if family in _QWEN else None
 
 
@@ -54,6 +58,46 @@ def _qwen_experts(config: Fields, family: str) -> Experts:
     )
 
 
+def _jamba_experts(config: Fields) -> Experts:
+    count, chosen = config.size("num_experts"), every(config, "expert_layer")
+    layers = range(config.size("num_hidden_layers"))
+    return Experts(
+        count=count,
+        per_token=config.size("num_experts_per_tok"),
+        intermediate_size=config.size("intermediate_size"),
+        layers=sum(chosen(n) for n in layers) if count > 1 else 0,
+    )
+
+
+def _granite_experts(config: Fields) -> Experts:
+    count = whole(config, "num_local_experts", 0)
+    return Experts(
+        count=count,
+        per_token=whole(config, "num_experts_per_tok", 0),
+        intermediate_size=config.size("intermediate_size"),
+        layers=config.size("num_hidden_layers") if count else 0,
+        shared_size=config.size("shared_intermediate_size"),
+    )
+
+
+def _nemotron_experts(config: Fields) -> Experts:
+    return Experts(
+        count=config.size("n_routed_experts"),
+        per_token=config.size("num_experts_per_tok"),
+        intermediate_size=config.size("moe_intermediate_size"),
+        layers=layer_kinds(config, "nemotron_h").count("moe"),
+        shared_size=config.size("moe_shared_expert_intermediate_size"),
+        width=config.size("moe_latent_size") if config.has("moe_latent_size") else None,
+    )
+
+
+_MIXED_HYBRIDS = {
+    "jamba": _jamba_experts,
+    "granitemoehybrid": _granite_experts,
+    "nemotron_h": _nemotron_experts,
+}
+
+
 def latent(config: Fields, family: str) -> Latent | None:
     """Return the sizes of multi-head latent attention, if the family has it."""
     if family not in DEEPSEEK:
@@ -84,6 +128,19 @@ def linear_attention(config: Fields, family: str) -> LinearAttention | None:
         value_dim=config.size("linear_value_head_dim"),
         conv_width=config.size("linear_conv_kernel_dim"),
     )
+
+
+def draft_layers(config: Fields, family: str) -> int:
+    """Return how many layers the checkpoint has that draft tokens."""
+    if family not in _DRAFTING:
+        return 0
+    given = "num_mtp_layers" if config.has("num_mtp_layers") else "num_nextn_predict_layers"
+    return whole(config, given, _DRAFTING[family])
+
+
+# With how many where the config.json does not say: qwen3-next's are released with one, and vLLM
+# takes one for it.
+_DRAFTING = {"deepseek_v3": 0, "glm4_moe": 0, "qwen2": 0, "qwen3_next": 1}
 
 
 def whole(config: Fields, name: str, default: int) -> int:

@@ -33,6 +33,12 @@ _HAS: dict[str, tuple[str, ...]] = {
     "phi": (_LAYER_NORM,),
     "phi3": (_FUSED,),
     "phimoe": (_EXPERTS,),
+    "glm4_moe": (_EXPERTS,),
+    "bamba": (_RECURRENT,),
+    "falcon_h1": (_RECURRENT,),
+    "granitemoehybrid": (_RECURRENT, _EXPERTS),
+    "jamba": (_RECURRENT, _EXPERTS),
+    "nemotron_h": (_RECURRENT, _EXPERTS),
 }
 
 # A field that is given and not null, false or 0 means the model has the thing.
@@ -61,13 +67,21 @@ TELLING_FIELDS = {
 }
 
 _TELLING_TYPES = {
-    _RECURRENT: ("mamba", "mamba2", "falcon_mamba", "rwkv", "jamba", "recurrent_gemma"),
+    _RECURRENT: (
+        *("mamba", "mamba2", "falcon_mamba", "rwkv", "recurrent_gemma", "zamba", "zamba2"),
+        *("lfm2", "lfm2_moe", "kimi_linear", "minimax", "olmo_hybrid", "plamo2", "phi4flash"),
+        *("qwen3_5", "qwen3_5_moe", "qwen3_5_text", "qwen3_5_moe_text", "bailing_moe_linear"),
+    ),
     _ENCODER: ("t5", "mt5", "bart", "mbart", "pegasus", "whisper"),
     _UNGATED: (
         *("gpt2", "gptj", "gpt_neo", "gpt_neox", "gpt_bigcode", "opt", "bloom", "mpt"),
         *("falcon", "starcoder2", "nemotron"),
     ),
 }
+
+
+# What the layers of models with recurrent ones are called besides.
+HYBRID_LAYERS = ("attention", "hybrid", "mlp", "moe")
 
 
 def family(config: Fields) -> str:
@@ -111,6 +125,8 @@ def _refuse_by_layer_types(config: Fields, has: tuple[str, ...]) -> None:
         raise config.error("layer_types", "must be a list")
     for kind in types:
         if kind not in ("full_attention", "sliding_attention"):
+            if _RECURRENT in has and kind in HYBRID_LAYERS:
+                continue
             recurrent = isinstance(kind, str) and ("linear" in kind or "mamba" in kind)
             what = _RECURRENT if recurrent else "this kind of layer"
             if what in has:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from stallscope.profiler.checked_json import Fields
 from stallscope.profiler.hf_families import RUNNABLE
 from stallscope.profiler.hf_fields import KNOWN_FIELDS
-from stallscope.profiler.hf_parts import whole
+from stallscope.profiler.hf_hybrids import HYBRID_FIELDS, HYBRIDS
+from stallscope.profiler.hf_parts import draft_layers, whole
 from stallscope.profiler.hf_quantization import stored
 from stallscope.profiler.hf_rope import rope_warnings
 from stallscope.profiler.hf_window import window_warnings
@@ -18,9 +19,9 @@ def config_warnings(config: Fields, family: str) -> tuple[str, ...]:
         *_quantization(config),
         *_biases(config, family),
         *_activation(config, family),
-        *_left_out(config),
+        *_left_out(config, family),
         *(rope_warnings(config) if family in RUNNABLE else ()),
-        *_unknown(config),
+        *_unknown(config, family),
     )
 
 
@@ -60,18 +61,19 @@ def _activation(config: Fields, family: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _left_out(config: Fields) -> tuple[str, ...]:
+def _left_out(config: Fields, family: str) -> tuple[str, ...]:
     """Name whole parts of a checkpoint that a step of the language model does not run."""
     found = []
-    if whole(config, "num_nextn_predict_layers", 0):
+    if whole(config, "num_nextn_predict_layers", 0) and not draft_layers(config, family):
         found.append("num_nextn_predict_layers: the layers that draft tokens are not counted")
     if config.has("vision_config"):
         found.append("vision_config: only the language model is counted")
     return tuple(found)
 
 
-def _unknown(config: Fields) -> tuple[str, ...]:
-    names = sorted(name for name in config if config.has(name) and name not in KNOWN_FIELDS)
+def _unknown(config: Fields, family: str) -> tuple[str, ...]:
+    known = KNOWN_FIELDS | (HYBRID_FIELDS if family in HYBRIDS else frozenset())
+    names = sorted(name for name in config if config.has(name) and name not in known)
     if not names:
         return ()
     return (f"fields not known here and not modelled: {', '.join(names)}",)

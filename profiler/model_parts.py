@@ -39,6 +39,7 @@ class Experts:
     shared_size: int = 0
     shared_gate: bool = False  # a learnt weight of the shared expert's output
     bias: bool = False  # on the router and on the experts' products
+    width: int | None = None  # elements into and out of an expert, where not the hidden size
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,42 @@ class LinearAttention:
         """Elements a request keeps in each of these layers: its matrix, and the convolution's."""
         matrix = self.value_heads * self.key_dim * self.value_dim
         return matrix + (self.conv_width - 1) * self.conv_channels
+
+
+@dataclass(frozen=True, slots=True)
+class StateSpace:
+    """Mamba layers: their state stays as large as it is, however long the context.
+
+    `channels` of all heads together keep `state_size` elements each. Without heads it is the first
+    Mamba, whose step sizes come from a rank of `step_rank`; with heads the second.
+    """
+
+    layers: int
+    channels: int
+    state_size: int
+    conv_width: int
+    heads: int = 0
+    groups: int = 1  # of heads that share their input and output maps
+    step_rank: int = 0
+    output_norm: bool = True
+    conv_bias: bool = True
+    in_bias: bool = False
+    out_bias: bool = False
+    state_bytes: float | None = None  # of an element of the state, where the checkpoint says it
+
+    @property
+    def conv_channels(self) -> int:
+        """Channels of the short convolution: with heads also over both maps."""
+        return self.channels + (2 * self.groups * self.state_size if self.heads else 0)
+
+    @property
+    def rest_elements(self) -> int:
+        """Parameters of a layer that are no matrix product: convolution, decay, skip, norms."""
+        convolution = (self.conv_width + self.conv_bias) * self.conv_channels
+        if self.heads:
+            return convolution + 3 * self.heads + (self.channels if self.output_norm else 0)
+        norms = self.step_rank + 2 * self.state_size
+        return convolution + self.channels * (self.state_size + 1) + norms
 
 
 @dataclass(frozen=True, slots=True)

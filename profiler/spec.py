@@ -6,7 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from stallscope.profiler.model_parts import Experts, Latent, LinearAttention, Quantization
+from stallscope.profiler.model_parts import (
+    Experts,
+    Latent,
+    LinearAttention,
+    Quantization,
+    StateSpace,
+)
 
 # Bytes per element. Scaled formats carry scales besides: see analyzers/cost/arithmetic.py.
 DTYPE_BYTES: Mapping[str, float] = {
@@ -74,12 +80,35 @@ class ModelSpec:
     norm_bias: bool = False  # LayerNorm, not RMSNorm
     quantization: Quantization | None = None
     not_runnable: str | None = None  # what our runner does not execute; None: it runs
+    state_space: StateSpace | None = None
+    attention_in: int | None = None  # layers with attention, where it is not all but the linear
+    mlp_in: int | None = None  # layers with an MLP or experts, where it is not all
+    draft_layers: int = 0  # that draft tokens, in the checkpoint besides num_layers
+    joins_hidden: bool = False  # a draft layer: it joins a token with the model's hidden state
 
     @property
     def attention_layers(self) -> int:
         """Layers whose cache grows with the context."""
         linear = self.linear_attention
-        return self.num_layers - (0 if linear is None else linear.layers)
+        others = self.num_layers - (0 if linear is None else linear.layers)
+        return others if self.attention_in is None else self.attention_in
+
+    @property
+    def mlp_layers(self) -> int:
+        """Layers with an MLP or experts."""
+        return self.num_layers if self.mlp_in is None else self.mlp_in
+
+    @property
+    def has_state(self) -> bool:
+        """Whether some layers keep a state of one size instead of a cache, or beside it."""
+        return self.linear_attention is not None or self.state_space is not None
+
+    @property
+    def blocks(self) -> int:
+        """Attentions, recurrent layers and MLPs; ranks sum what each of them makes."""
+        linear, states = self.linear_attention, self.state_space
+        recurrent = (0 if linear is None else linear.layers) + (states.layers if states else 0)
+        return self.attention_layers + recurrent + self.mlp_layers
 
 
 def keys_read(start: int, tokens: int, window: int | None) -> int:

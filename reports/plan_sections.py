@@ -133,7 +133,7 @@ def _notes(plan: Plan) -> Section:
 
 
 def _memory(memory: MemoryMap, subject: Subject) -> Section:
-    draft = [("weights of the draft model", memory.draft_weights_bytes)]
+    draft = [("weights of what drafts", memory.draft_weights_bytes)]
     rows = [
         ("weights", memory.weights_bytes),
         *(draft if memory.draft_weights_bytes else ()),

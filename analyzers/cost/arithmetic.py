@@ -42,16 +42,21 @@ def linear_weight_bytes(spec: ModelSpec, name: str, dtype: str) -> float:
 
 def parameter_counts(spec: ModelSpec) -> Mapping[str, int]:
     """Count the elements of each kind of tensor over the whole model; a tied head counts once."""
-    counts = {"embedding": spec.vocab_size * spec.hidden_size}
+    # A draft layer shares both tables with its model.
+    table = 0 if spec.joins_hidden else spec.vocab_size * spec.hidden_size
+    counts = {"embedding": table}
     linears = linears_of(spec)
     counts |= {linear.name: linear.elements for linear in linears}
-    counts["lm_head"] = 0 if spec.tied_embeddings else spec.vocab_size * spec.hidden_size
-    counts["qkv_bias"] = sum(linear.bias_elements for linear in attention_inputs(spec))
+    counts["lm_head"] = 0 if spec.tied_embeddings else table
+    counts["qkv_bias"] = sum(
+        linear.bias_elements for linear in attention_inputs(spec) if linear.group == "qkv"
+    )
     counts["norms"] = _norm_elements(spec)
     others = {
         "other_biases": sum(linear.bias_elements for linear in linears) - counts["qkv_bias"],
         "attention_sinks": spec.num_layers * spec.num_heads if spec.attention_sinks else 0,
         "delta_rest": _delta_elements(spec),
+        "state_rest": _state_elements(spec),
     }
     return counts | {name: count for name, count in others.items() if count}
 
@@ -63,6 +68,7 @@ def _norm_elements(spec: ModelSpec) -> int:
     hidden = (spec.layer_norms * spec.num_layers + 1) * spec.hidden_size
     latent = spec.latent
     ranks = 0 if latent is None else latent.kv_rank + (latent.query_rank or 0)
+    hidden += 2 * spec.num_layers * spec.hidden_size if spec.joins_hidden else 0
     return (hidden + heads) * (2 if spec.norm_bias else 1) + spec.num_layers * ranks
 
 
@@ -73,6 +79,12 @@ def _delta_elements(spec: ModelSpec) -> int:
         return 0
     each = linear.conv_width * linear.conv_channels + 2 * linear.value_heads + linear.value_dim
     return linear.layers * each
+
+
+def _state_elements(spec: ModelSpec) -> int:
+    """The convolution, decay, skip and norms of the Mamba layers."""
+    states = spec.state_space
+    return 0 if states is None else states.layers * states.rest_elements
 
 
 def num_parameters(spec: ModelSpec) -> int:

@@ -76,8 +76,9 @@ def _small_s(cost: CostModel, shape: StepShape, reach: Achievable) -> tuple[floa
     # one; rotation reads and writes queries and keys.
     width = 8 * spec.hidden_size + (3 * spec.intermediate_size + 2 * heads) / machine.ranks
     moved = shape.tokens * width * activation_bytes_per_element(cost.dtype)
-    starts = spec.num_layers * reach.small_kernels * reach.small_start_s
-    return starts, spec.num_layers * moved / (reach.product_memory * machine.bytes_per_s)
+    layers = spec.blocks / 2  # as many layers of an attention and an MLP
+    starts = layers * reach.small_kernels * reach.small_start_s
+    return starts, layers * moved / (reach.product_memory * machine.bytes_per_s)
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,7 @@ class ExpectedModel(CostModel):
         ranks = self.machine.ranks
         if ranks == 1 or not self.machine.link_bytes_per_s:
             return 0.0
-        starts = 2 * self.spec.num_layers * self.reach.reduce_start_s
+        starts = self.spec.blocks * self.reach.reduce_start_s
         return starts + self._communication(tokens) / self.reach.reduce_link
 
 

@@ -46,16 +46,35 @@ def kv_bytes(spec: ModelSpec, tokens: int, kv_dtype: str, *, tensor_parallel: in
 
 def state_bytes(spec: ModelSpec, kv_dtype: str, *, tensor_parallel: int = 1) -> int:
     """Return the bytes of recurrent state that a request holds on each rank, at any length."""
+    held = delta_bytes(spec, kv_dtype) + mamba_bytes(spec, kv_dtype)
+    return math.ceil(held / tensor_parallel)
+
+
+def delta_bytes(spec: ModelSpec, kv_dtype: str) -> float:
+    """Return the bytes of state of all layers of linear attention."""
     linear = spec.linear_attention
     if linear is None:
-        return 0
-    element = max(_LEAST_STATE_BYTES, DTYPE_BYTES[kv_dtype])
-    return math.ceil(linear.layers * linear.state_elements * element / tensor_parallel)
+        return 0.0
+    return linear.layers * linear.state_elements * _element_bytes(kv_dtype)
+
+
+def mamba_bytes(spec: ModelSpec, kv_dtype: str) -> float:
+    """Return the bytes of state of all Mamba layers: what channels keep, and the convolution's."""
+    states = spec.state_space
+    if states is None:
+        return 0.0
+    element = _element_bytes(kv_dtype)
+    kept = states.channels * states.state_size * (states.state_bytes or element)
+    return states.layers * (kept + (states.conv_width - 1) * states.conv_channels * element)
+
+
+def _element_bytes(kv_dtype: str) -> float:
+    return max(_LEAST_STATE_BYTES, DTYPE_BYTES[kv_dtype])
 
 
 def kv_formula(spec: ModelSpec) -> str:
     """Say by which formula a token's KV bytes are counted."""
     if spec.latent is not None:
         return "layers · (KV rank + rope) · bytes"
-    layers = "layers" if spec.linear_attention is None else "attention layers"
+    layers = "layers" if spec.attention_layers == spec.num_layers else "attention layers"
     return f"2 · {layers} · KV heads · head_dim · bytes"

@@ -54,7 +54,14 @@ def model_linears(spec: ModelSpec) -> tuple[Linear, ...]:
 def attention_inputs(spec: ModelSpec) -> tuple[Linear, ...]:
     """List the linears before the attention: what makes queries, keys and values."""
     made = _latent(spec, spec.latent) if spec.latent is not None else _heads(spec)
-    return (*made, *_delta_inputs(spec, spec.linear_attention))
+    joined = (_joined(spec),) if spec.joins_hidden else ()
+    recurrent = (*_delta_inputs(spec, spec.linear_attention), *_state_inputs(spec))
+    return (*joined, *(made if spec.attention_layers else ()), *recurrent)
+
+
+def _joined(spec: ModelSpec) -> Linear:
+    """A draft layer's first product: of a token's embedding and the model's hidden state."""
+    return Linear("draft_in", "draft_in", 2 * spec.hidden_size, spec.hidden_size, spec.num_layers)
 
 
 def attention_outputs(spec: ModelSpec) -> tuple[Linear, ...]:
@@ -62,17 +69,21 @@ def attention_outputs(spec: ModelSpec) -> tuple[Linear, ...]:
     head = spec.head_dim if spec.latent is None else spec.latent.value_dim
     layers, width = spec.attention_layers, spec.num_heads * head
     output = Linear("o_proj", "o", width, spec.hidden_size, layers, has_bias=spec.o_bias)
-    linear = spec.linear_attention
-    if linear is None:
-        return (output,)
-    values = linear.value_heads * linear.value_dim
-    return (output, Linear("delta_out", "delta_out", values, spec.hidden_size, linear.layers))
+    found = [output] if layers else []
+    linear, states = spec.linear_attention, spec.state_space
+    if linear is not None:
+        values = linear.value_heads * linear.value_dim
+        found.append(Linear("delta_out", "delta_out", values, spec.hidden_size, linear.layers))
+    if states is not None:
+        sizes = (states.channels, spec.hidden_size, states.layers)
+        found.append(Linear("state_out", "state_out", *sizes, has_bias=states.out_bias))
+    return tuple(found)
 
 
 def mlp_linears(spec: ModelSpec) -> tuple[Linear, ...]:
     """List the linears of the plain layers' MLP, then those of the layers with experts."""
     experts = spec.mixture
-    plain = spec.num_layers - (0 if experts is None else experts.layers)
+    plain = spec.mlp_layers - (0 if experts is None else experts.layers)
     found = list(_mlp(spec, "", spec.intermediate_size, plain)) if plain else []
     return (*found, *(_mixture(spec, experts) if experts is not None else ()))
 
@@ -118,6 +129,20 @@ def _delta_inputs(spec: ModelSpec, linear: LinearAttention | None) -> Iterator[L
     yield Linear("delta_ba", "delta_in", hidden, 2 * linear.value_heads, layers)
 
 
+def _state_inputs(spec: ModelSpec) -> Iterator[Linear]:
+    """What makes a state's inputs, maps and step sizes: in one product, or by way of a low rank."""
+    states = spec.state_space
+    if states is None:
+        return
+    hidden, layers, channels = spec.hidden_size, states.layers, states.channels
+    made = channels + states.conv_channels + states.heads  # the first are the output's gate
+    yield Linear("state_in", "state_in", hidden, made, layers, has_bias=states.in_bias)
+    if not states.heads:
+        rank = states.step_rank
+        yield Linear("state_maps", "state_maps", channels, rank + 2 * states.state_size, layers)
+        yield Linear("state_steps", "state_steps", rank, channels, layers, has_bias=True)
+
+
 def _mlp(spec: ModelSpec, prefix: str, size: int, layers: int) -> Iterator[Linear]:
     hidden, bias = spec.hidden_size, spec.mlp_bias
     for name in ("gate_proj", "up_proj") if spec.mlp_gated else ("up_proj",):
@@ -135,13 +160,18 @@ def _mixture(spec: ModelSpec, experts: Experts) -> Iterator[Linear]:
         is_quantised=False,
         is_shared=False,
     )
+    width = experts.width or hidden
+    if experts.width is not None:
+        yield Linear("latent_down", "latent", hidden, width, layers, has_bias=spec.mlp_bias)
+    made = ("expert_gate_proj", "expert_up_proj") if spec.mlp_gated else ("expert_up_proj",)
     for name, group, inputs, outputs in (
-        ("expert_gate_proj", "expert_gate_up", hidden, size),
-        ("expert_up_proj", "expert_gate_up", hidden, size),
-        ("expert_down_proj", "expert_down", size, hidden),
+        *((name, "expert_gate_up", width, size) for name in made),
+        ("expert_down_proj", "expert_down", size, width),
     ):
         copies = (experts.count, experts.per_token)
         yield Linear(name, group, inputs, outputs, layers, *copies, has_bias=experts.bias)
+    if experts.width is not None:
+        yield Linear("latent_up", "latent_up", width, hidden, layers, has_bias=spec.mlp_bias)
     if experts.shared_size:
         yield from _mlp(spec, "shared_", experts.shared_size, layers)
     if experts.shared_gate:

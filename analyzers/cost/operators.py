@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from stallscope.analyzers.cost.arithmetic import linears_of
-from stallscope.analyzers.cost.kv_bytes import layer_bytes, state_bytes
+from stallscope.analyzers.cost.kv_bytes import layer_bytes
 from stallscope.analyzers.cost.linears import Linear
+from stallscope.analyzers.cost.recurrent import recurrent_layers
 from stallscope.analyzers.cost.weight_formats import matrix_bytes
 from stallscope.profiler.model_parts import Latent
 from stallscope.profiler.spec import DTYPE_BYTES, ModelSpec, attention_pairs, keys_read
 
-_AFTER_ATTENTION = ("o_proj", "delta_out")
+_AFTER_ATTENTION = ("o_proj", "delta_out", "state_out")
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,26 +164,20 @@ def _latent_attention(
 
 
 def _states(spec: ModelSpec, shape: StepShape, *, dtype: str, kv_dtype: str) -> Iterator[Operator]:
-    """The recurrent states of linear-attention layers, each read and written once a request."""
-    linear = spec.linear_attention
-    if linear is None:
-        return
-    matrix = linear.value_heads * linear.key_dim * linear.value_dim
+    """The states of recurrent layers, each read and written once a request."""
     requests = max(1, shape.logit_rows)
-    yield Operator(
-        name="delta_state",
-        group="attention",
-        instances=linear.layers,
-        rows=shape.tokens,
-        # Decay, what the key recalls, the update by it, what the query recalls: 1, 2, 2 and 2.
-        flops=7.0 * matrix * shape.tokens,
-        weight_bytes=0.0,
-        kv_bytes=2.0 * requests * state_bytes(spec, kv_dtype) / linear.layers,
-        activation_bytes=shape.tokens
-        * (linear.conv_channels + linear.value_heads * linear.value_dim)
-        * activation_bytes_per_element(dtype),
-        kv_heads=linear.value_heads,
-    )
+    for kind in recurrent_layers(spec, kv_dtype):
+        yield Operator(
+            name=kind.name,
+            group="attention",
+            instances=kind.layers,
+            rows=shape.tokens,
+            flops=kind.flops * shape.tokens,
+            weight_bytes=0.0,
+            kv_bytes=2.0 * requests * kind.state_bytes,
+            activation_bytes=shape.tokens * kind.activations * activation_bytes_per_element(dtype),
+            kv_heads=kind.heads,
+        )
 
 
 def step_operators(

@@ -214,12 +214,12 @@ class CostModel:
         return self._linears[key]
 
     def _communication(self, tokens: int) -> float:
-        """Two ring all-reduces a layer, by bytes alone: latency is left to the unexplained."""
+        """A ring all-reduce after each attention and MLP, by bytes alone; latency is left out."""
         ranks, link = self.machine.ranks, self.machine.link_bytes_per_s
         if ranks == 1 or not link:
             return 0.0
         payload = tokens * self.spec.hidden_size * activation_bytes_per_element(self.dtype)
-        return 2 * self.spec.num_layers * 2 * (ranks - 1) / ranks * payload / link
+        return self.spec.blocks * 2 * (ranks - 1) / ranks * payload / link
 
 
 def kv_bytes_on_rank(cost: CostModel) -> int:

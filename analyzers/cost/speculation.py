@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stallscope.analyzers.cost.operators import StepShape, decode_shape, prefill_shape
 from stallscope.analyzers.cost.roofline import CostModel
@@ -60,18 +60,20 @@ def speculate(
 ) -> Speculation:
     """Price speculative decoding at a batch and context; `host_s` is added to every step.
 
-    Without a `draft` model drafting is free (looked up in the prompt). Raises ValueError for an
-    acceptance outside 0 to 1 or no drafted token.
+    Without a `draft` model drafting is free (looked up in the prompt). A draft layer first takes
+    in all tokens that the model has just checked. Raises ValueError for an acceptance outside 0 to
+    1 or no drafted token.
     """
     if not 0.0 <= acceptance <= 1.0 or drafted < 1:
         raise ValueError(f"cannot draft {drafted} tokens of acceptance {acceptance}")
     window = cost.spec.sliding_window
     plain = decode_shape(batch, context, window=window)
+    checked = checking_shape(batch, context, drafted, window=window)
     drafting = 0.0
     if draft is not None:
         shape = decode_shape(batch, context, window=draft.spec.sliding_window)
-        drafting = drafted * draft.step_time(shape).floor
-    checked = checking_shape(batch, context, drafted, window=window)
+        first = replace(checked, logit_rows=batch) if draft.spec.joins_hidden else shape
+        drafting = draft.step_time(first).floor + (drafted - 1) * draft.step_time(shape).floor
     return Speculation(
         drafted=drafted,
         acceptance=acceptance,

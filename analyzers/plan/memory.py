@@ -7,7 +7,7 @@ from dataclasses import replace
 from stallscope.analyzers.cost.arithmetic import weight_bytes
 from stallscope.analyzers.cost.kv_bytes import kv_bytes_per_token, layer_bytes, state_bytes
 from stallscope.analyzers.cost.operators import activation_bytes_per_element
-from stallscope.analyzers.plan.options import PlanOptions
+from stallscope.analyzers.plan.options import PlanOptions, drafting
 from stallscope.analyzers.plan.result import MEMORY_FRACTION, MemoryMap
 from stallscope.analyzers.schedule import SchedulerConfig
 from stallscope.profiler.spec import ModelSpec, Subject
@@ -29,7 +29,7 @@ def _mlp_width(spec: ModelSpec) -> int:
     if experts is None:
         return spec.intermediate_size
     mixed = experts.per_token * experts.intermediate_size + experts.shared_size
-    return max(mixed, spec.intermediate_size if experts.layers < spec.num_layers else 0)
+    return max(mixed, spec.intermediate_size if experts.layers < spec.mlp_layers else 0)
 
 
 def scheduler_config(
@@ -48,14 +48,14 @@ def scheduler_config(
 def request_bytes(options: PlanOptions, subject: Subject, tokens: int, step_tokens: int = 1) -> int:
     """Return what a request of so many cached tokens holds on each device, in whole blocks.
 
-    A draft model keeps its own cache of the same tokens.
+    What drafts keeps its own cache of the same tokens, each draft layer its own.
     """
-    models = (options.model, options.draft if options.drafted else None)
-    return sum(
-        _cached_bytes(replace(options, model=spec), subject, tokens, step_tokens)
-        for spec in models
-        if spec is not None
-    )
+    held = _cached_bytes(options, subject, tokens, step_tokens)
+    drafts, copies = drafting(options)
+    if drafts is None:
+        return held
+    own = _cached_bytes(replace(options, model=drafts), subject, tokens, step_tokens)
+    return held + copies * own
 
 
 def _cached_bytes(options: PlanOptions, subject: Subject, tokens: int, step_tokens: int) -> int:
@@ -69,10 +69,11 @@ def _cached_bytes(options: PlanOptions, subject: Subject, tokens: int, step_toke
 
 
 def _draft_bytes(options: PlanOptions, dtype: str) -> int:
-    """Return the draft model's weights on each device, split and stored as the model's own."""
-    if options.draft is None or options.drafted is None:
+    """Return the weights of what drafts on each device, split and stored as the model's own."""
+    drafts, copies = drafting(options)
+    if drafts is None:
         return 0
-    return int(weight_bytes(options.draft, dtype, tensor_parallel=options.num_devices))
+    return copies * int(weight_bytes(drafts, dtype, tensor_parallel=options.num_devices))
 
 
 def memory_map(options: PlanOptions, subject: Subject) -> MemoryMap:

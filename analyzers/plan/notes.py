@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from stallscope.analyzers.cost.learnt_words import how_far_off, learnt_from
 from stallscope.analyzers.cost.likely import likely_model
 from stallscope.analyzers.cost.roofline import CostModel, Machine
 from stallscope.analyzers.plan.memory import memory_map
-from stallscope.analyzers.plan.options import PlanOptions, subject_of
+from stallscope.analyzers.plan.options import PlanOptions, drafting, subject_of
 from stallscope.analyzers.plan.result import FLOOR_ERROR, MemoryMap, Prediction
 from stallscope.analyzers.plan.steps import phase_shapes
 from stallscope.profiler.evidence import NotObservable
@@ -57,11 +57,7 @@ def plan_notes(
             f"A request's KV cache stops growing at {window:,} tokens, its sliding window; a long "
             "prompt takes more for as long as one step of it lasts."
         )
-    if options.drafted and options.draft is not None:
-        notes.append(
-            f"The draft model {options.draft.name} lies beside the model: its weights are in the "
-            "memory below, and its own KV cache in each request's."
-        )
+    notes.extend(_drafting(options))
     if cost is not None and not _knows_link(options):
         notes.append(f"{_NO_LINK} are left out: {_link_reason(options)}. {_LINK_HOW}.")
     if memory.max_concurrency == 0:
@@ -78,6 +74,29 @@ def plan_notes(
             notes.append(_RAN_FASTER)
         notes.append(_at_best(predicted))
     return tuple(notes)
+
+
+def _drafting(options: PlanOptions) -> Iterator[str]:
+    """Say what of the figures is of what drafts, or that the model's draft layers are in none."""
+    drafts, copies = drafting(options)
+    own = options.model.draft_layers
+    if drafts is not None and drafts is options.draft:
+        yield (
+            f"The draft model {drafts.name} lies beside the model: its weights are in the memory "
+            "below, and its own KV cache in each request's."
+        )
+    elif drafts is not None:
+        what = "layer drafts" if copies == 1 else f"{copies} layers draft"
+        yield (
+            f"The model's own {what}: the weights are in the memory below, the KV cache in each "
+            "request's; embedding and head are the model's."
+        )
+    elif own:
+        layers, it = ("a layer", "it") if own == 1 else (f"{own} layers", "them")
+        yield (
+            f"{options.model.name} has {layers} to draft tokens, in no figure here: engines load "
+            f"{it} only to speculate (--speculate N)."
+        )
 
 
 def _where_it_fits(options: PlanOptions) -> str:

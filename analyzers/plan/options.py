@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from stallscope.analyzers.cost.draft import draft_layer
 from stallscope.analyzers.kv_life import DEFAULT_LENGTHS
 from stallscope.profiler.spec import DeviceSpec, ModelSpec, Subject
 
@@ -15,8 +16,8 @@ class PlanOptions:
     """What to plan; `dtype` None takes the checkpoint's own, else fp16.
 
     `choices` are pairs of weights' and cache's dtypes to set side by side, this plan's own first.
-    `drafted` tokens a step are drafted, by `draft` or for nothing, and accepted with probability
-    `acceptance` each.
+    `drafted` tokens a step are drafted and accepted with probability `acceptance` each: by `draft`,
+    else by the model's own draft layers, or for nothing where it has none or `looks_up`.
     """
 
     model: ModelSpec
@@ -34,6 +35,16 @@ class PlanOptions:
     drafted: int | None = None
     acceptance: float = DEFAULT_ACCEPTANCE
     draft: ModelSpec | None = None
+    looks_up: bool = False  # drafts are looked up in the prompt, whatever layers the model has
+
+
+def drafting(options: PlanOptions) -> tuple[ModelSpec | None, int]:
+    """Return what drafts, one layer of several alike, and how many of it lie in memory."""
+    if options.drafted is None or options.looks_up:
+        return None, 0
+    if options.draft is not None:
+        return options.draft, 1
+    return draft_layer(options.model), options.model.draft_layers
 
 
 def subject_of(options: PlanOptions) -> Subject:

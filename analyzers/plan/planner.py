@@ -13,7 +13,7 @@ from stallscope.analyzers.kv_life import kv_rows
 from stallscope.analyzers.plan.choices import compare_choices
 from stallscope.analyzers.plan.memory import memory_map
 from stallscope.analyzers.plan.notes import plan_notes, unpredicted
-from stallscope.analyzers.plan.options import PlanOptions, subject_of
+from stallscope.analyzers.plan.options import PlanOptions, drafting, subject_of
 from stallscope.analyzers.plan.predicted_run import predicted_limit
 from stallscope.analyzers.plan.predictions import predictions
 from stallscope.analyzers.plan.result import MemoryMap, Plan, Sweep
@@ -81,6 +81,7 @@ def _speculation(
     if cost is None or options.drafted is None or most == 0:
         return None
     model, overhead = likely_model(cost)
+    drafts, _ = drafting(options)
     batch = options.concurrency if most is None else min(options.concurrency, most)
     return speculate(
         model,
@@ -88,6 +89,6 @@ def _speculation(
         context=mean_context(options),
         drafted=options.drafted,
         acceptance=options.acceptance,
-        draft=None if options.draft is None else replace(model, spec=options.draft),
+        draft=None if drafts is None else replace(model, spec=drafts),
         host_s=overhead.per_step + overhead.per_request * batch,
     )

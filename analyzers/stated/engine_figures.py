@@ -59,7 +59,7 @@ def _figures(capture: Capture, said: Mapping[str, object]) -> Iterator[EngineFig
     if size is None or tokens is None:
         return
     kv_dtype, counted = subject.kv_dtype or dtype, None
-    is_plain = spec is not None and spec.linear_attention is None and not spec.local_layers
+    is_plain = spec is not None and not spec.has_state and not spec.local_layers
     if spec is not None and kv_dtype is not None and is_plain and is_whole:
         counted = float(kv_bytes_per_token(spec, kv_dtype, tensor_parallel=ranks))
     source = "the engine's KV bytes ÷ the tokens that it says they hold"

@@ -7,11 +7,12 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiny_families import FAMILIES
 
 from stallscope.analyzers.cost.arithmetic import step_weight_bytes, weight_bytes
 from stallscope.analyzers.cost.calibrated import CalibratedModel
 from stallscope.analyzers.cost.expected import expected_model
-from stallscope.analyzers.cost.kv_bytes import kv_bytes, kv_bytes_per_token
+from stallscope.analyzers.cost.kv_bytes import kv_bytes, kv_bytes_per_token, state_bytes
 from stallscope.analyzers.cost.operators import (
     StepShape,
     decode_shape,
@@ -27,6 +28,7 @@ from stallscope.profiler.spec import Calibration, ModelSpec
 
 MODELS = tuple(load_model(n) for n in ("tiny-26m", "llama-3-8b", "mistral-7b-v0.1", "qwen3-0.6b"))
 models = st.sampled_from(MODELS)
+every_model = st.sampled_from((*MODELS, *FAMILIES.values()))
 dtypes = st.sampled_from(("fp32", "bf16", "fp8", "int4"))
 shapes = st.one_of(
     st.builds(decode_shape, st.integers(1, 512), st.integers(1, 8192)),
@@ -51,7 +53,7 @@ def priced(spec: ModelSpec, dtype: str, **machine: object) -> tuple[CostModel, .
     return floor, likely, CalibratedModel(spec, dtype, "fp16", measured, fitted=FITTED)
 
 
-@given(models, dtypes, shapes, st.floats(1.0, 100.0))
+@given(every_model, dtypes, shapes, st.floats(1.0, 100.0))
 @settings(max_examples=60, deadline=None)
 def test_more_bandwidth_arithmetic_or_link_never_takes_longer(
     spec: ModelSpec, dtype: str, shape: StepShape, times: float
@@ -96,7 +98,51 @@ def test_bytes_and_flops_of_a_step_add_over_its_operators(
     )
 
 
-@given(models, dtypes, shapes)
+@given(every_model, dtypes, shapes)
+@settings(max_examples=60, deadline=None)
+def test_of_every_family_a_step_s_parts_are_its_operators(
+    spec: ModelSpec, dtype: str, shape: StepShape
+) -> None:
+    """Two FLOPs a weight and row that passes it; what a step reads of the weights; the floor."""
+    operators = step_operators(spec, shape, dtype=dtype, kv_dtype="fp16")
+    linears = [o for o in operators if o.group != "attention"]
+    passed = step_weight_bytes(spec, "bf16") / 2.0  # of one row: experts as many as it passes
+    head = spec.hidden_size * spec.vocab_size
+    assert sum(o.instances * o.flops for o in linears) == pytest.approx(
+        2.0 * (shape.tokens * (passed - head) + shape.logit_rows * head)
+    )
+    assert sum(o.instances * o.weight_bytes for o in linears) == pytest.approx(
+        step_weight_bytes(spec, dtype, rows=shape.tokens)
+    )
+    cost = priced(spec, dtype)[0]
+    assert cost.step_time(shape).floor == pytest.approx(
+        sum(t.time_s for t in cost.operator_times(shape))
+    )
+
+
+@given(every_model, st.integers(1, 100_000), st.integers(1, 100_000))
+@settings(max_examples=60, deadline=None)
+def test_a_sequence_holds_more_the_longer_it_is_and_only_attention_s_cache_grows(
+    spec: ModelSpec, one: int, other: int
+) -> None:
+    short, long = (kv_bytes(spec, n, "fp16") for n in sorted((one, other)))
+    assert short <= long
+    state = state_bytes(spec, "fp16")
+    most = kv_bytes_per_token(spec, "fp16") * max(one, other)
+    assert state <= short
+    assert long - state <= most
+
+
+@given(every_model, st.sampled_from(("bf16", "fp8", "int4")))
+@settings(max_examples=60, deadline=None)
+def test_all_ranks_together_hold_at_least_what_one_does(spec: ModelSpec, dtype: str) -> None:
+    whole = weight_bytes(spec, dtype)
+    for ranks in (2, 4):
+        assert whole <= ranks * weight_bytes(spec, dtype, tensor_parallel=ranks) * (1 + 1e-12)
+        assert weight_bytes(spec, dtype, tensor_parallel=ranks) <= whole
+
+
+@given(every_model, dtypes, shapes)
 @settings(max_examples=60, deadline=None)
 def test_one_rank_is_no_tensor_parallel_at_all(
     spec: ModelSpec, dtype: str, shape: StepShape
@@ -109,7 +155,7 @@ def test_one_rank_is_no_tensor_parallel_at_all(
     assert kv_bytes(spec, 777, "fp16", tensor_parallel=1) == kv_bytes(spec, 777, "fp16")
 
 
-@given(models, dtypes, st.integers(1, 511), st.integers(1, 4096))
+@given(every_model, dtypes, st.integers(1, 511), st.integers(1, 4096))
 @settings(max_examples=60, deadline=None)
 def test_a_larger_batch_never_makes_fewer_tokens_a_second(
     spec: ModelSpec, dtype: str, batch: int, context: int

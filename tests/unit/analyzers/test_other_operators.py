@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
-from step_rows import TINY
+from tiny_families import LATENT, LINEAR, MIXED, NEAR
 
 from stallscope.analyzers.cost.arithmetic import num_parameters, step_weight_bytes
 from stallscope.analyzers.cost.operators import (
@@ -15,13 +13,7 @@ from stallscope.analyzers.cost.operators import (
     prefill_shape,
     step_operators,
 )
-from stallscope.profiler.model_parts import Experts, Latent, LinearAttention
 from stallscope.profiler.spec import ModelSpec
-
-MIXED = dataclasses.replace(TINY, mixture=Experts(8, 2, 96, 2, shared_size=32))
-NEAR = dataclasses.replace(TINY, local_layers=2, local_window=4)
-LATENT = dataclasses.replace(TINY, latent=Latent(32, 8, 16, 16, 24))
-LINEAR = dataclasses.replace(TINY, linear_attention=LinearAttention(2, 2, 4, 8, 8, 4))
 
 
 def operators(spec: ModelSpec, shape: StepShape) -> dict[str, Operator]:

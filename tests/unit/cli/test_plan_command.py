@@ -131,7 +131,7 @@ def test_a_drafts_memory_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert call([*plan, "--speculate", "4", "--draft", "llama-7b"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     # 6,738,415,616 parameters of two bytes.
-    assert "weights of the draft model 12.6 GiB 13,476,831,232" in said
+    assert "weights of what drafts 12.6 GiB 13,476,831,232" in said
 
 
 def test_devices_without_a_known_link_say_so_and_how_to_tell(

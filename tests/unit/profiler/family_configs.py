@@ -39,6 +39,24 @@ _GPT_OSS = {
     "vocab_size": 201_088,
     "max_position_embeddings": 131_072,
 }
+_MAMBA = {"mamba_d_conv": 4, "mamba_expand": 2}
+_NEMOTRON = {
+    "model_type": "nemotron_h",
+    "head_dim": 128,
+    "mamba_head_dim": 64,
+    "n_groups": 8,
+    "ssm_state_size": 128,
+    "conv_kernel": 4,
+    "vocab_size": 131_072,
+}
+_GLM = {
+    "model_type": "glm4_moe",
+    "head_dim": 128,
+    "attention_bias": True,
+    "vocab_size": 151_552,
+    "max_position_embeddings": 131_072,
+    "num_nextn_predict_layers": 1,
+}
 _SIZES = (
     *("hidden_size", "intermediate_size", "num_hidden_layers"),
     *("num_attention_heads", "num_key_value_heads"),
@@ -198,6 +216,111 @@ CONFIGS: dict[str, tuple[int, dict[str, Any]]] = {
             num_local_experts=16,
             vocab_size=32_064,
             max_position_embeddings=131_072,
+        ),
+    ),
+    # Without their draft layers.
+    "glm-4.5-air": (
+        106_852_245_504,
+        _shape(
+            *(4096, 10944, 46, 96, 8),
+            use_qk_norm=False,
+            n_routed_experts=128,
+            moe_intermediate_size=1408,
+            **_GLM,
+        ),
+    ),
+    "glm-4.5": (
+        352_797_814_784,
+        _shape(
+            *(5120, 12288, 92, 96, 8),
+            use_qk_norm=True,
+            n_routed_experts=160,
+            moe_intermediate_size=1536,
+            first_k_dense_replace=3,
+            **_GLM,
+        ),
+    ),
+    "bamba-9b": (
+        9_780_235_392,
+        _shape(
+            *(4096, 14336, 32, 32, 8),
+            model_type="bamba",
+            attn_layer_indices=[9, 18, 27],
+            mamba_n_heads=128,
+            mamba_d_head=64,
+            mamba_d_state=128,
+            vocab_size=128_256,
+            max_position_embeddings=262_144,
+            **_MAMBA,
+        ),
+    ),
+    "granite-4.0-h-tiny": (
+        6_939_037_248,
+        _shape(
+            *(1536, 512, 40, 12, 4),
+            model_type="granitemoehybrid",
+            shared_intermediate_size=1024,
+            num_local_experts=64,
+            num_experts_per_tok=6,
+            mamba_n_heads=48,
+            mamba_d_head=64,
+            mamba_d_state=128,
+            vocab_size=100_352,
+            max_position_embeddings=131_072,
+            tie_word_embeddings=True,
+            layer_types=["attention" if n in (5, 15, 25, 35) else "mamba" for n in range(40)],
+            **_MAMBA,
+        ),
+    ),
+    "falcon-h1-7b": (
+        7_585_513_568,
+        _shape(
+            *(3072, 12288, 44, 12, 2),
+            model_type="falcon_h1",
+            head_dim=128,
+            mamba_d_ssm=3072,
+            mamba_n_heads=24,
+            mamba_d_head=128,
+            mamba_d_state=256,
+            vocab_size=130_048,
+            max_position_embeddings=262_144,
+            **_MAMBA,
+        ),
+    ),
+    "nemotron-h-8b": (
+        8_100_852_736,
+        _shape(
+            *(4096, 21504, 52, 32, 8),
+            hybrid_override_pattern="M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M-",
+            mamba_num_heads=128,
+            max_position_embeddings=8192,
+            **_NEMOTRON,
+        ),
+    ),
+    "nemotron-3-nano-30b-a3b": (
+        31_577_937_344,
+        _shape(
+            *(2688, 1856, 52, 32, 2),
+            hybrid_override_pattern="MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME",
+            mamba_num_heads=64,
+            n_routed_experts=128,
+            num_experts_per_tok=6,
+            moe_intermediate_size=1856,
+            moe_shared_expert_intermediate_size=3712,
+            max_position_embeddings=262_144,
+            **_NEMOTRON,
+        ),
+    ),
+    "jamba-v0.1": (
+        51_570_323_328,
+        _shape(
+            *(4096, 14336, 32, 32, 8),
+            model_type="jamba",
+            mamba_d_state=16,
+            mamba_dt_rank=256,
+            vocab_size=65_536,
+            max_position_embeddings=262_144,
+            **_MAMBA,
         ),
     ),
 }

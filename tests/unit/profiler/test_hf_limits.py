@@ -36,6 +36,8 @@ def warnings(**changes: Any) -> tuple[str, ...]:
         ({"kv_lora_rank": 512}, "multi-head latent attention (kv_lora_rank=512)"),
         ({"mamba_d_state": 16}, "linear attention or a state-space layer (mamba_d_state=16)"),
         ({"model_type": "mamba"}, "linear attention or a state-space layer (model_type mamba)"),
+        ({"model_type": "zamba2"}, "linear attention or a state-space layer (model_type zamba2)"),
+        ({"model_type": "lfm2"}, "linear attention or a state-space layer (model_type lfm2)"),
         (
             {"layer_types": ["linear_attention", "full_attention"]},
             "linear attention or a state-space layer (layer_types has linear_attention)",
