@@ -11,9 +11,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import torch  # noqa: TID253 (after streams has set what torch reads as it loads)
 from paired import interleave, ratio
-from streams import PROMPT, Stream
+from streams import PROMPT, Stream, torch
 
 from stallscope.analyzers.cost.arithmetic import step_weight_bytes
 from stallscope.analyzers.cost.kv_bytes import kv_bytes_per_token

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 
-os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # torch reads both once, as it loads
+if "torch" in sys.modules:
+    raise ImportError("import streams before torch, which reads these as it loads")
+os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
 os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+
+import torch as torch  # noqa: TID253, PLC0414 (for those who need it after this)
 
 from stallscope.profiler.models import load_model
 from stallscope.profiler.spec import ModelSpec

@@ -17,6 +17,7 @@ from stallscope.runner.attention import attend
 from stallscope.runner.dtypes import torch_dtype
 from stallscope.runner.linear import Kernel, LinearOp, linear
 from stallscope.runner.linear_choice import fastest_kernel
+from stallscope.runner.norm import rms_norm
 from stallscope.runner.out_of_memory import out_of_memory
 from stallscope.runner.ragged import RaggedBatch
 from stallscope.runner.rope import inverse_frequencies, rotate, rotation
@@ -102,14 +103,14 @@ class Decoder:
         for index, layer in enumerate(self._layers):
             x = self._rms_norm(hidden, layer.attention_norm)
             mixed = self._attention(index, layer, x, turn=turn, batch=batch)
-            hidden += layer.o(mixed)
+            layer.o.add_to(hidden, mixed)
             gate, up = layer.gate_up(self._rms_norm(hidden, layer.mlp_norm)).chunk(2, dim=-1)
-            hidden += layer.down(F.silu(gate).mul_(up))
-        sampling = hidden[batch.sample_rows]
+            layer.down.add_to(hidden, F.silu(gate).mul_(up))
+        sampling = hidden if batch.sample_rows is None else hidden[batch.sample_rows]
         return self._lm_head(self._rms_norm(sampling, self._norm))
 
     def _rms_norm(self, x: Tensor, weight: Tensor) -> Tensor:
-        return F.rms_norm(x, (self.spec.hidden_size,), weight, self.spec.rms_norm_eps)
+        return rms_norm(x, weight, self.spec.rms_norm_eps)
 
     def _attention(
         self,

@@ -20,7 +20,7 @@ from stallscope.profiler.models import model_config
 from stallscope.profiler.spec import ModelSpec
 from stallscope.runner.dtypes import torch_dtype
 from stallscope.runner.forward_watch import CACHE_NAMES
-from stallscope.runner.linear import LinearOp
+from stallscope.runner.linear import AnyLinear
 from stallscope.runner.out_of_memory import out_of_memory
 from stallscope.runner.weights import RandomTensors
 
@@ -32,7 +32,7 @@ _ATTENTION = "sdpa"
 class Together:
     """Linears over the same input, one after another; returns the last one's output."""
 
-    linears: tuple[LinearOp, ...]
+    linears: tuple[AnyLinear, ...]
 
     def __call__(self, x: Tensor) -> Tensor:
         for linear in self.linears:
@@ -51,7 +51,7 @@ class HfModel:
         parameters = inspect.signature(module.forward).parameters
         self._cache_name = next(name for name in CACHE_NAMES if name in parameters)
 
-    def linears(self) -> dict[str, list[LinearOp]]:
+    def linears(self) -> dict[str, list[AnyLinear]]:
         """Return the linears by group, in layer order; q, k and v are three calls here."""
         layers = self.module.model.layers
         mixers, mlps = [layer.self_attn for layer in layers], [layer.mlp for layer in layers]

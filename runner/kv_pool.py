@@ -33,17 +33,21 @@ class _Owned:
 
 @dataclass(frozen=True, slots=True)
 class KvView:
-    """One request's keys and values: per stretch of memory, per layer, [2, 1, kv heads, n, d]."""
+    """One request's keys and values: per stretch of memory, K and V of each layer in turn.
+
+    Each is [1, kv heads, n, d].
+    """
 
     stretches: tuple[tuple[Tensor, ...], ...]
 
     def layer(self, index: int) -> tuple[Tensor, Tensor]:
         """Return K and V of a layer, in place if the request lies in one stretch."""
         if len(self.stretches) == 1:
-            both = self.stretches[0][index]
-        else:
-            both = torch.cat([stretch[index] for stretch in self.stretches], dim=3)
-        return both[0], both[1]
+            return self.stretches[0][2 * index], self.stretches[0][2 * index + 1]
+        return self._joined(2 * index), self._joined(2 * index + 1)
+
+    def _joined(self, place: int) -> Tensor:
+        return torch.cat([stretch[place] for stretch in self.stretches], dim=2)
 
 
 class KvPool:
@@ -134,7 +138,7 @@ class KvPool:
         """Return the keys and values `start` to `stop` of a request; writes show through."""
         return KvView(
             tuple(
-                self._data.narrow(4, a, b - a).unbind(0)
+                self._data.narrow(4, a, b - a).flatten(0, 1).unbind(0)
                 for a, b in self._stretches(request, start, stop)
             )
         )
@@ -142,7 +146,7 @@ class KvPool:
     def write(self, layer: int, slots: Tensor, keys: Tensor, values: Tensor) -> None:
         """Store [tokens, kv heads, d] keys and values of one layer at `slots`."""
         for store, new in zip(self._layers[layer], (keys, values), strict=True):
-            store.index_copy_(1, slots, new.to(self.dtype).transpose(0, 1))
+            store.index_copy_(1, slots, new.transpose(0, 1).to(self.dtype))
 
     def _stretches(self, request: int, start: int, stop: int) -> Sequence[tuple[int, int]]:
         found = []

@@ -4,28 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Literal, Protocol, cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 Kernel = Literal["aten", "mv", "onednn"]
-LinearOp = Callable[[Tensor], Tensor]
+AnyLinear = Callable[[Tensor], Tensor]  # also those of a model that is not ours
 
 
-@dataclass(frozen=True, slots=True)
+class LinearOp(Protocol):
+    """A weight and what multiplies with it."""
+
+    weight: Tensor
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Return `x · weightᵀ + bias`."""
+        ...
+
+    def add_to(self, hidden: Tensor, x: Tensor) -> None:
+        """Add the product to `hidden`, in place."""
+        ...
+
+
 class AtenLinear:
     """torch's own: MKL on a CPU, cuBLAS on a GPU."""
 
-    weight: Tensor
-    bias: Tensor | None
+    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+        self.weight = weight
+        self.bias = bias
+        self._transposed = weight.t()
 
     def __call__(self, x: Tensor) -> Tensor:
-        return F.linear(x, self.weight, self.bias)
+        if self.bias is not None:
+            return F.linear(x, self.weight, self.bias)
+        return torch.mm(x, self._transposed)  # as F.linear, by a shorter way
+
+    def add_to(self, hidden: Tensor, x: Tensor) -> None:
+        """Add the product within the product itself: one operator for two."""
+        if self.bias is not None:
+            hidden += self.bias
+        hidden.addmm_(x, self._transposed)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class MvLinear:
     """A single row as matrix times vector, which some builds do faster; more rows as usual."""
 
@@ -40,8 +63,12 @@ class MvLinear:
             row += self.bias
         return row.unsqueeze(0)
 
+    def add_to(self, hidden: Tensor, x: Tensor) -> None:
+        """Add the product."""
+        hidden += self(x)
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
 class OneDnnLinear:
     """oneDNN's, as torch's own compiler calls it; `weight` may be in oneDNN's blocked layout."""
 
@@ -51,6 +78,10 @@ class OneDnnLinear:
     def __call__(self, x: Tensor) -> Tensor:
         op = torch.ops.mkldnn._linear_pointwise.default
         return cast(Tensor, op(x, self.weight, self.bias, "none", [], ""))
+
+    def add_to(self, hidden: Tensor, x: Tensor) -> None:
+        """Add the product."""
+        hidden += self(x)
 
 
 def linear(

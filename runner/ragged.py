@@ -33,7 +33,7 @@ class RaggedBatch:
     positions: Tensor
     slots: Tensor
     pieces: tuple[Piece, ...]
-    sample_rows: Tensor
+    sample_rows: Tensor | None  # None: all rows
     pool: KvPool
 
 
@@ -47,7 +47,8 @@ def ragged(chunks: Sequence[Chunk], pool: KvPool, device: torch.device) -> Ragge
     for chunk in chunks:
         pieces.extend(_pieces(chunk, first, pool, device))
         first += len(chunk.token_ids)
-    sample_rows = torch.tensor(samples, dtype=torch.int64).to(device)
+    every = len(samples) == len(ids)
+    sample_rows = None if every else torch.tensor(samples, dtype=torch.int64).to(device)
     return RaggedBatch(columns[0], columns[1], columns[2], tuple(pieces), sample_rows, pool)
 
 

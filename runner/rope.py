@@ -32,10 +32,11 @@ def _llama3(frequencies: Tensor, scaling: RopeScaling) -> Tensor:
 
 def rotation(positions: Tensor, frequencies: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     """Return cosine and signed sine for `rotate`, each [tokens, 1, head_dim]."""
-    angles = torch.outer(positions.float(), frequencies)
-    cosine, sine = angles.cos(), angles.sin()
-    both = torch.cat((cosine, cosine), -1), torch.cat((-sine, sine), -1)
-    return both[0].unsqueeze(1).to(dtype), both[1].unsqueeze(1).to(dtype)
+    angles = torch.outer(positions.float(), frequencies).unsqueeze_(1)
+    sine = angles.sin()
+    angles.cos_()
+    both = torch.cat((angles, angles), -1), torch.cat((-sine, sine), -1)
+    return both[0].to(dtype), both[1].to(dtype)
 
 
 def rotate(x: Tensor, cosine: Tensor, signed_sine: Tensor) -> Tensor:

@@ -36,7 +36,7 @@ def test_long_chunks_are_cut_into_tiles_within_their_reach() -> None:
     pieces = ragged([Chunk(0, [1] * 130, 0, True)], pool, CPU).pieces
     # Tiles of 20 rows; each also reaches the 19 keys before it.
     assert [(p.first, p.last) for p in pieces] == [(a, min(a + 20, 130)) for a in range(0, 130, 20)]
-    keys = [sum(s[0].shape[3] for s in p.cache.stretches) for p in pieces]
+    keys = [sum(s[0].shape[2] for s in p.cache.stretches) for p in pieces]
     assert keys == [20, 39, 39, 39, 39, 39, 29]
     assert pieces[1].mask is pieces[2].mask  # one mask serves tiles of one shape
 

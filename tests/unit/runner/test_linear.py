@@ -26,6 +26,17 @@ def test_products(kernel: Kernel, pack: bool) -> None:
     assert plain(one[:0]).shape == (0, 3)
 
 
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("bias", [None, BIAS])
+def test_added_in_place(kernel: Kernel, bias: torch.Tensor | None) -> None:
+    hidden = torch.tensor([[100.0, 200.0, 300.0]] * 2)
+    rows = torch.tensor([[1.0, 10.0], [0.0, 2.0]])
+    linear(WEIGHT, bias, kernel=kernel).add_to(hidden, rows)
+    plain = [[121.0, 243.0, 365.0], [104.0, 208.0, 312.0]]
+    biased = [[121.5, 243.0, 364.0], [104.5, 208.0, 311.0]]
+    assert hidden.tolist() == (plain if bias is None else biased)
+
+
 def test_a_close_race_goes_to_the_first() -> None:
     assert choose({"onednn": 114, "aten": 100, "mv": 101}) == "onednn"
     assert choose({"onednn": 116, "aten": 100, "mv": 101}) == "aten"
