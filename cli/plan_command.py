@@ -11,6 +11,7 @@ import typer
 from stallscope import __version__
 from stallscope.calibrate import keep, with_calibration
 from stallscope.errors import UsageError
+from stallscope.link_values import check_links, linked_devices
 from stallscope.named_specs import named_device
 from stallscope.options import (
     MODEL_HELP,
@@ -80,6 +81,18 @@ def plan(
     cpu_offload: Annotated[
         str | None,
         typer.Option(metavar="BYTES", help="Of weights on each device, kept in host memory."),
+    ] = None,
+    link: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LINK[,…]",
+            help="What joins the devices: nvlink, pcie, pcie4, 50GB/s, …; the device's own if not "
+            "given. Several are compared.",
+        ),
+    ] = None,
+    host_link: Annotated[
+        str | None,
+        typer.Option(metavar="LINK[,…]", help="To the host, for --cpu-offload; likewise."),
     ] = None,
     speculate: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Tokens to draft before each step.")
@@ -152,6 +165,9 @@ def plan(
     from stallscope.analyzers.plan.options import DEFAULT_ACCEPTANCE, PlanOptions
     from stallscope.analyzers.plan.planner import plan as plan_model
 
+    check_links(link, host_link, gpus=gpus, offload=cpu_offload)
+    links = linked_devices(described, link, host_link)
+    described = links[0] if links else None
     if spec.num_heads % gpus:
         raise UsageError(
             f"--gpus {gpus}: {spec.name}'s {spec.num_heads} attention heads cannot be shared evenly"
@@ -177,6 +193,7 @@ def plan(
         acceptance=DEFAULT_ACCEPTANCE if acceptance is None else acceptance,
         draft=None if draft in (None, LOOK_UP) else load_model(draft),
         looks_up=draft == LOOK_UP,
+        links=links,
     )
     check_offload(options)
     deliver_plan(plan_model(options), destination)

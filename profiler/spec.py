@@ -194,7 +194,7 @@ class DeviceSpec:
     @property
     def to_host_bytes_per_s(self) -> float | None:
         """Bytes per second from the host, one direction; None where it is not known."""
-        if (self.link or "").startswith("pcie"):
+        if self.host_link_bytes_per_s is None and (self.link or "").startswith("pcie"):
             return self.link_bytes_per_s
         return self.host_link_bytes_per_s
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from stallscope.analyzers.cost.speculation import Speculation
-from stallscope.analyzers.plan.result import Attribution, Choice, Sweep
+from stallscope.analyzers.plan.result import Attribution, Choice, LinkRow, Sweep
 from stallscope.reports import format as fmt
 from stallscope.reports.blocks import Cell, Column, Section, Table, Text
 
@@ -25,6 +25,13 @@ _GAINS = (
 _SWEEP = (
     *(Column("At once", "number"), Column("Run", "number"), Column("Decode is limited by")),
     *(Column("Step", "number"), Column("TPOT", "number"), Column("Tokens/s", "number")),
+)
+
+
+_LINKS = (
+    *(Column("Between", "number"), Column("To host", "number")),
+    *(Column("Communication", "number"), Column("Transfer", "number")),
+    *(Column("TTFT", "number"), Column("TPOT", "number"), Column("Tokens/s", "number")),
 )
 
 
@@ -92,6 +99,28 @@ def _turns(sweep: Sweep) -> Iterator[str]:
         yield f"Decode turns to compute at {sweep.compute_from:,} requests, memory left aside."
     if sweep.kv_full_from is not None:
         yield f"From {sweep.kv_full_from:,} requests on the KV cache has run out and the rest wait."
+
+
+def links_of(rows: Sequence[LinkRow]) -> Section:
+    """Set links side by side, with what goes over them in a decode step."""
+    if not rows:
+        return Section("", ())
+    table = Table(_LINKS, tuple(_link(row) for row in rows))
+    text = (
+        "Rates are of one direction; communication and transfer are of a decode step, on top of "
+        "the rest of it."
+    )
+    return Section("Links side by side", (table, Text(text)))
+
+
+def _link(row: LinkRow) -> tuple[Cell, ...]:
+    rates = (row.link_bytes_per_s, row.host_link_bytes_per_s)
+    return (
+        *("not known" if rate is None else fmt.si(rate, "B/s") for rate in rates),
+        *(fmt.seconds(value) for value in (row.communication_s, row.transfer_s)),
+        *("" if v is None else fmt.seconds(v) for v in (row.ttft_s, row.tpot_s)),
+        _rate(row.throughput_tokens_per_s),
+    )
 
 
 def speculation_of(found: Speculation | None) -> Section:

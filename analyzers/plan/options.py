@@ -35,6 +35,7 @@ class PlanOptions:
     drafted: int | None = None
     acceptance: float = DEFAULT_ACCEPTANCE
     draft: ModelSpec | None = None
+    links: tuple[DeviceSpec, ...] = ()  # the device by each link to set side by side, own first
     looks_up: bool = False  # drafts are looked up in the prompt, whatever layers the model has
 
 

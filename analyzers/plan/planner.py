@@ -11,6 +11,7 @@ from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.cost.speculation import Speculation, speculate
 from stallscope.analyzers.kv_life import kv_rows
 from stallscope.analyzers.plan.choices import compare_choices
+from stallscope.analyzers.plan.links import compare_links
 from stallscope.analyzers.plan.memory import memory_map
 from stallscope.analyzers.plan.notes import plan_notes, unpredicted
 from stallscope.analyzers.plan.options import PlanOptions, drafting, subject_of
@@ -63,6 +64,7 @@ def plan(options: PlanOptions) -> Plan:
         limit=predicted_limit(options, memory, cost),
         calibration=machine.calibration if machine is not None else None,
         speculation=_speculation(options, memory, cost),
+        links=compare_links(options),
         **predicted,
     )
 

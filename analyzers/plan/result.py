@@ -134,6 +134,24 @@ class Sweep:
 
 
 @dataclass(frozen=True, slots=True)
+class LinkRow:
+    """A link between devices and one to the host, with what a plan takes over them.
+
+    `communication_s` and `transfer_s` are of a decode step of all requests; the rest is what to
+    expect, or the best where nothing is expected beside it. None: not known, or nothing fits.
+    """
+
+    link: str | None
+    link_bytes_per_s: float | None
+    host_link_bytes_per_s: float | None
+    communication_s: float
+    transfer_s: float
+    ttft_s: float | None
+    tpot_s: float | None
+    throughput_tokens_per_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class PredictedLimit:
     """What the verdict's engine says of the predicted run; see result.Verdict for the fields.
 
@@ -171,3 +189,4 @@ class Plan:
     speculation: Speculation | None = None
     calibration: Calibration | None = None
     limit: PredictedLimit | None = None
+    links: tuple[LinkRow, ...] = ()

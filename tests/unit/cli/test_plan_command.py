@@ -99,6 +99,15 @@ def test_plan_is_written_by_suffix(
         ("--model llama-7b --acceptance 0.9", 2, "add --speculate N"),
         ("--model llama-7b --cpu-offload much", 2, "--cpu-offload"),
         ("--model llama-7b --gpu gb10 --cpu-offload 4GiB", 2, "the link of gb10 to its host"),
+        ("--model llama-7b --gpu a10g --link pcie4", 2, "--link joins devices: add --gpus N"),
+        ("--model llama-7b --gpus 2 --link pcie4", 2, "--link is of a device"),
+        ("--model llama-7b --gpu a10g --host-link pcie4", 2, "without --cpu-offload"),
+        (
+            "--model llama-7b --gpu a10g --gpus 2 --link nvlink",
+            2,
+            "'nvlink' is no link of a10g; write pcie, pcie3, pcie4, pcie5, or a rate",
+        ),
+        ("--model llama-7b --gpu a10g --gpus 2 --link 9B/s", 2, "less than any link has"),
         ("--model llama-7b -o plan.html", 2, "HTML reports are not built yet"),
     ],
 )
