@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from stallscope.profiler.cap_proof import is_proven, only_decodes
 from stallscope.profiler.capture import EngineSample
 from stallscope.profiler.held_queue import Moment, running_while_held
 
@@ -19,10 +20,20 @@ _ROOMY = 0.5  # used: whatever the queue's head needs, it is there
 
 
 class Cap(NamedTuple):
-    """A cap, and the sentence that says how it was seen."""
+    """A cap, the sentence that says how it was seen, and the clause in it that says what was.
+
+    `is_proven` says that a higher cap cannot have held the queue, whoever states it.
+    """
 
     running: int
     sentence: str
+    seen: str
+    is_proven: bool = False
+
+    def facts(self) -> dict[str, object]:
+        """Return what an event tells of it, for who states another."""
+        proven = {"proven": True} if self.is_proven else {}
+        return {"infers": "max_num_seqs", "cap": self.running, "seen": self.seen, **proven}
 
 
 def seen_cap(
@@ -44,12 +55,17 @@ def seen_cap(
     at_most = [m for m in queued if m["running"] == most]
     if not at_most or most < _LEAST_RUNNING:
         return None
-    if engine == "vllm" and most in VLLM_DEFAULTS:
-        said = f"running stood at {most:.0f}, a default of vLLM's, while requests waited"
-        return Cap(
-            int(most), f"The {source} does not state max_num_seqs; {said}, and was never higher."
-        )
-    return _plateau(queued, most, source, moment) or _gate(samples, most, source, moment)
+    found = _plateau(queued, most, source, moment) or _gate(samples, most, source, moment)
+    if found is not None:
+        found = found._replace(is_proven=is_proven(moments, most))
+    if engine != "vllm" or most not in VLLM_DEFAULTS:
+        return found
+    said = f"running stood at {most:.0f}, a default of vLLM's, while requests waited"
+    said += ", and was never higher"
+    sentence = f"The {source} does not state max_num_seqs; {said}."
+    if found is None:
+        return Cap(int(most), sentence, said)
+    return found._replace(sentence=sentence)
 
 
 def _plateau(queued: Sequence[Moment], most: float, source: str, moment: str) -> Cap | None:
@@ -60,7 +76,7 @@ def _plateau(queued: Sequence[Moment], most: float, source: str, moment: str) ->
         return None
     said = f"running stood at {most:.0f} in {pinned} of {len(queued)} {moment}s with a queue"
     said += f", and just under it in {near - pinned}" if near > pinned else ""
-    return Cap(int(most), f"The {source} states no cap on running requests; {said}.")
+    return Cap(int(most), f"The {source} states no cap on running requests; {said}.", said)
 
 
 def decoding_cap(samples: Sequence[EngineSample], source: str) -> Cap | None:
@@ -73,29 +89,26 @@ def decoding_cap(samples: Sequence[EngineSample], source: str) -> Cap | None:
     moments = _moments(samples)
     queued = [m for m in moments if _waits_for_a_slot(m)]
     most = max((m["running"] for m in moments), default=0.0)
-    held = [m for m in queued if m["running"] == most and _only_decodes(m)]
+    held = [m for m in queued if m["running"] == most and only_decodes(m)]
     if not held or most < _LEAST_RUNNING or len(queued) >= _LEAST_MOMENTS:
         return None
     first = held[0]
-    return Cap(
-        int(most),
-        f"The {source} does not state the cap on running requests: all {most:.0f} that run have "
+    said = (
+        f"all {most:.0f} that run have "
         f"their first token ({first['ttft_s_count']:,.0f} first tokens, "
         f"{first['finished_total']:,.0f} requests ended), so no prompt is in work, and "
-        f"{first['waiting']:.0f} wait while {first['kv_used_fraction']:.0%} of the KV cache is "
-        "used; the cap was taken to be what runs.",
+        f"{first['waiting']:.0f} wait while {first['kv_used_fraction']:.0%} of the KV cache is used"
     )
+    sentence = (
+        f"The {source} does not state the cap on running requests: {said}; the cap was taken to be "
+        "what runs."
+    )
+    return Cap(int(most), sentence, said)
 
 
 def _waits_for_a_slot(moment: Moment) -> bool:
     has_room = moment.get("kv_used_fraction", 1.0) < _ROOMY
     return has_room and moment["waiting"] > moment.get("waiting_deferred", 0.0)
-
-
-def _only_decodes(moment: Moment) -> bool:
-    if "ttft_s_count" not in moment or "finished_total" not in moment:
-        return False
-    return moment["ttft_s_count"] - moment["finished_total"] == moment["running"]
 
 
 def _gate(samples: Sequence[EngineSample], most: float, source: str, moment: str) -> Cap | None:
@@ -105,7 +118,7 @@ def _gate(samples: Sequence[EngineSample], most: float, source: str, moment: str
         return None
     said = f"{most:.0f} ran in {at_most} of {len(held)} stretches between {moment}s in which "
     said += "requests waited, tokens were made, KV had room and no prompt was let in"
-    return Cap(int(most), f"The {source} states no cap on running requests; {said}.")
+    return Cap(int(most), f"The {source} states no cap on running requests; {said}.", said)
 
 
 def _moments(samples: Sequence[EngineSample]) -> list[Moment]:

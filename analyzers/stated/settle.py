@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+from stallscope.analyzers.stated.cap import why_no_such_cap, with_stated_cap
 from stallscope.analyzers.stated.observed import mean_decoding, most_in_flight, most_running
 from stallscope.analyzers.stated.other_model import why_another_model
 from stallscope.profiler.capture import Capture
@@ -20,7 +21,6 @@ OPTIONS: Mapping[str, str] = {
     "max_num_seqs": "--max-num-seqs",
     "concurrency": "--concurrency",
 }
-_CAP_MISSING = "the cap on running requests"  # as readers call what they could not see
 
 
 def settle(capture: Capture, stated: Mapping[str, Any]) -> tuple[Capture, tuple[str, ...]]:
@@ -32,8 +32,8 @@ def settle(capture: Capture, stated: Mapping[str, Any]) -> tuple[Capture, tuple[
     whys = {name: _why_not(capture, name, value, model) for name, value in stated.items()}
     used = {name: value for name, value in stated.items() if whys[name] is None}
     settled = dataclasses.replace(capture, subject=dataclasses.replace(capture.subject, **used))
-    if "max_num_seqs" in used:
-        settled = _without_inferred_cap(settled)
+    if "max_num_seqs" in used and _recorded(capture, "max_num_seqs") is None:
+        settled = with_stated_cap(settled)
     warnings = [f"{OPTIONS[name]} was not used: {why}." for name, why in whys.items() if why]
     if (model := used.get("model")) is not None:
         another = why_another_model(settled, model)
@@ -54,6 +54,8 @@ def _why_not(capture: Capture, name: str, value: Any, model: ModelSpec | None) -
             f"{value:,} was given, and {model.name} has {model.num_heads} attention heads in each "
             f"of {model.num_layers} layers to share"
         )
+    if name == "max_num_seqs" and (why := why_no_such_cap(capture, value)) is not None:
+        return why
     if name == "max_num_seqs" and (running := most_running(capture)) > value:
         return f"{value} was given, and {running:,.0f} requests ran at once"
     if name == "max_num_seqs" and (mean := mean_decoding(capture) or 0.0) > _beyond(value):
@@ -110,14 +112,3 @@ def _shape(model: Any) -> Any:
 
 def _shown(value: object) -> str:
     return str(getattr(value, "name", value))
-
-
-def _without_inferred_cap(capture: Capture) -> Capture:
-    """Leave out what a source says of a cap that it does not state, as the user states it."""
-    kept = tuple(
-        e
-        for e in capture.events
-        if e.data.get("infers") != "max_num_seqs"
-        and not (e.kind == "not_observable" and e.data.get("what") == _CAP_MISSING)
-    )
-    return dataclasses.replace(capture, events=kept)

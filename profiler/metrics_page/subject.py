@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from stallscope.profiler.capture import EngineSample
 from stallscope.profiler.metrics_page.engines import ENGINES
 from stallscope.profiler.metrics_page.scrape import Identity, Scrape
-from stallscope.profiler.sequence_cap import decoding_cap, seen_cap
+from stallscope.profiler.sequence_cap import Cap, decoding_cap, seen_cap
 from stallscope.profiler.spec import Subject
 
 SETTINGS = frozenset(name for known in ENGINES for name in known.table.settings)
@@ -39,14 +39,14 @@ def _number(text: str) -> float | str:
 
 def cap_of(
     settings: Settings, samples: Sequence[EngineSample], engine: str | None
-) -> tuple[int | None, str | None]:
+) -> tuple[int | None, Cap | None]:
     """Return the cap on running requests, and how it was seen where it is not stated."""
     stated = _whole(settings, "max_num_seqs")
     if stated is not None or engine is None:
         return stated, None
     seen = seen_cap(samples, engine, source="page", moment="page")
     seen = seen or decoding_cap(samples, "page")
-    return (None, None) if seen is None else (seen.running, seen.sentence)
+    return (None, None) if seen is None else (seen.running, seen)
 
 
 def subject_of(settings: Settings, engine: str | None, cap: int | None) -> Subject:

@@ -60,7 +60,7 @@ def capture_of_scrapes(
     events = [
         *notes(scrapes, is_timed=is_timed),
         *_checks(*said, servers),
-        *_checks(how_seen, infers="max_num_seqs"),
+        *(() if how_seen is None else _checks(how_seen.sentence, **how_seen.facts())),
         *_checks(means_of_life(samples)),
         *found_restarts,
         *_checks(left_out),
@@ -78,9 +78,8 @@ def capture_of_scrapes(
     return with_devices(capture, told, source)
 
 
-def _checks(*sentences: str | None, infers: str | None = None) -> Iterator[Event]:
+def _checks(*sentences: str | None, **about: object) -> Iterator[Event]:
     """Yield sentences as checks; `infers` names the field of the subject that one is about."""
-    about = {} if infers is None else {"infers": infers}
     return (Event(0, "check", None, {"sentence": s, **about}) for s in sentences if s)
 
 

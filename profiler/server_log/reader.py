@@ -8,7 +8,7 @@ from pathlib import Path
 
 from stallscope.errors import InputError
 from stallscope.profiler.capture import Capture, EngineSample, Event, Source
-from stallscope.profiler.sequence_cap import seen_cap
+from stallscope.profiler.sequence_cap import Cap, seen_cap
 from stallscope.profiler.server_log import (
     client_block,
     failures,
@@ -91,7 +91,7 @@ def read_server_log(path: str | PathLike[str]) -> Capture:
     facts = read_facts(lines)
     samples = _without_dead_gauge(_samples(engine, lines))
     passes = [*vllm.iterations(lines), *tensorrt.iterations(lines)]
-    cap, cap_notes = _cap(engine, lines, facts, samples)
+    cap, seen = _cap(engine, lines, facts, samples)
     wall = clock.wall()
     timings, timed = llama_cpp.read_timings(lines)
     samples += timed
@@ -103,7 +103,7 @@ def read_server_log(path: str | PathLike[str]) -> Capture:
         *sglang.preemptions(lines),
         *failed,
         *platform.platform_notes(lines),
-        *_noted(cap_notes, infers="max_num_seqs"),
+        *(() if seen is None else _noted([seen.sentence], **seen.facts())),
         *_noted([llama_cpp.sentence(timings), *printed.sentences, repeats.sentence()]),
         *_noted([*left_out.impossible(lines), *left_out.of_others(engine, lines)]),
     ]
@@ -157,12 +157,12 @@ def _without_dead_gauge(samples: list[EngineSample]) -> list[EngineSample]:
 
 def _cap(
     engine: str | None, lines: Sequence[Line], facts: Facts, samples: Sequence[EngineSample]
-) -> tuple[int | None, list[str]]:
+) -> tuple[int | None, Cap | None]:
     stated = facts.whole("max_num_seqs") or tensorrt.sequence_cap(lines)
     if stated is not None:
-        return stated, []
+        return stated, None
     seen = seen_cap(samples, engine)
-    return (None, []) if seen is None else (seen.running, [seen.sentence])
+    return (None, None) if seen is None else (seen.running, seen)
 
 
 def _subject(engine: str | None, facts: Facts, cap: int | None) -> Subject:
@@ -182,9 +182,8 @@ def _subject(engine: str | None, facts: Facts, cap: int | None) -> Subject:
     )
 
 
-def _noted(sentences: Sequence[str | None], *, infers: str | None = None) -> Iterator[Event]:
+def _noted(sentences: Sequence[str | None], **about: object) -> Iterator[Event]:
     """Yield sentences as checks; `infers` names the field of the subject that one is about."""
-    about = {} if infers is None else {"infers": infers}
     return (Event(0, "check", None, {"sentence": s, **about}) for s in sentences if s)
 
 

@@ -104,6 +104,48 @@ def test_a_cap_that_was_only_seen_gives_way_and_says_no_more() -> None:
     assert warnings == ("--max-num-seqs was not used: 32 was given, and 48 requests ran at once.",)
 
 
+def inferred(**facts: Any) -> Event:
+    data = {"sentence": "The page states no cap.", "infers": "max_num_seqs", **facts}
+    return Event(0, "check", None, data)
+
+
+# 48 are 0.95 of 50.5: of a cap up to 50 a moment between two steps may show no more.
+@pytest.mark.parametrize(("cap", "is_used"), [(48, True), (50, True), (51, False), (4096, False)])
+def test_a_cap_beyond_one_that_is_proven_is_not_believed(cap: int, is_used: bool) -> None:
+    event = inferred(seen="running stood at 48 in 9 of 9 pages with a queue", proven=True)
+    capture = sampled(48, 16, subject=Subject(max_num_seqs=48), events=(event,))
+    settled, warnings = settle(capture, {"max_num_seqs": cap})
+    assert settled.subject.max_num_seqs == (cap if is_used else 48)
+    refused = (
+        f"--max-num-seqs was not used: {cap} was given, and running stood at 48 in 9 of 9 pages "
+        "with a queue."
+    )
+    assert warnings == (() if is_used else (refused,))
+    assert (event in settled.events) is not is_used
+
+
+# A cap of 101 is at its limit from 95.95 running on, one of 102 from 96.9 on.
+@pytest.mark.parametrize(
+    ("cap", "word"), [(101, ""), (102, ", so that by this word no request waited for a slot")]
+)
+def test_a_cap_that_nothing_states_is_the_users_word(cap: int, word: str) -> None:
+    how = "running stood at 96 in 4 of 5 lines with a queue"
+    capture = sampled(96, 16, subject=Subject(max_num_seqs=96), events=(inferred(seen=how),))
+    settled, warnings = settle(capture, {"max_num_seqs": cap})
+    assert warnings == ()
+    assert [e.data["sentence"] for e in settled.events] == [
+        f"The cap of {cap} is the word of --max-num-seqs: nothing recorded states it. At most 96 "
+        f"ran at once while up to 16 waited{word}. Without it the cap would be taken from what "
+        f"ran: {how}."
+    ]
+
+
+def test_a_cap_that_holds_nobody_back_needs_no_word() -> None:
+    assert settle(sampled(40), {"max_num_seqs": 64})[0].events == ()
+    stated = sampled(40, 16, subject=Subject(max_num_seqs=64))
+    assert settle(stated, {"max_num_seqs": 64})[0].events == ()  # the file says the same
+
+
 @pytest.mark.parametrize(
     ("name", "recorded", "stated"),
     [
