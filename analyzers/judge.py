@@ -22,7 +22,6 @@ from stallscope.analyzers.load.demand import (
 from stallscope.analyzers.load.estimated_work import decide_by_estimates
 from stallscope.analyzers.load.in_front import decide_in_front
 from stallscope.analyzers.load.kv_cliff import Cliff, cliff_decision, worst_cliff
-from stallscope.analyzers.load.one_reading import is_one_reading
 from stallscope.analyzers.load.pool_use import pool_measures
 from stallscope.analyzers.load.preemption import Preemption, observe_preemption
 from stallscope.analyzers.load.projected_pool import observe_projected
@@ -32,6 +31,7 @@ from stallscope.analyzers.load.span import Span
 from stallscope.analyzers.load.standstill import standstill_share
 from stallscope.analyzers.load.starved import decide_starved
 from stallscope.analyzers.load.weights_read import decide_by_weights
+from stallscope.analyzers.no_limit import by_client, with_room
 from stallscope.analyzers.result import PhaseBudget
 from stallscope.analyzers.step.agreement import with_counters
 from stallscope.analyzers.step.budget import StepCost, overall, phase_budgets
@@ -107,7 +107,9 @@ def by_class(admission: Admission) -> list[tuple[str, float]]:
     return sorted(totals.items(), key=lambda item: (-item[1], item[0] == "unknown", item[0]))
 
 
-def admission_decision(admission: Admission | None, *, is_roomy: bool = False) -> Decision:
+def admission_decision(
+    admission: Admission | None, *, is_roomy: bool = False, is_moment: bool = False
+) -> Decision:
     """Decide an overloaded span by the limit that stood at its cap while something waited.
 
     Where the pool is known to be `is_roomy` throughout, an unknown limit is not its room.
@@ -121,7 +123,8 @@ def admission_decision(admission: Admission | None, *, is_roomy: bool = False) -
     after, next_share = ranked[1] if len(ranked) > 1 else (None, 0.0)
     quality = QUALITY[admission.provenance]
     if bottleneck == "unknown" or share < MOST:
-        reason = "requests queue under no limit that was seen at its cap for most of the time"
+        reason = "requests queue under no limit that was seen at its cap"
+        reason += "" if is_moment else " for most of the time"
         known = [name for name, _ in ranked if name != "unknown"]
         between = tuple(dict.fromkeys([*known, *both]))[:2]
         most, more = ([s for name, s in ranked if name != "unknown"] + [0.0, 0.0])[:2]
@@ -166,36 +169,6 @@ def step_decision(
     return slow or with_contention(decision, capture)
 
 
-def _none(demand: Demand, t: Thresholds, *, is_moment: bool) -> Decision:
-    if demand.queued_share is None:
-        return _idle_device(demand)
-    idle, queued, held = demand.idle_share or 0.0, demand.queued_share, demand.held_share
-    reason = f"nothing was in flight {percent(idle)} of the time"
-    if is_moment:
-        reason = "nothing was in flight at the one moment that was read"
-    if queued < t.nothing_waits:
-        reason += " and nothing waited"
-    elif (held or 0.0) < t.nothing_waits:
-        reason += ", and requests waited for no more than the step that ran when they came"
-    else:
-        reason += f"; in the rest, requests waited {percent(queued)} of their time"
-    return Decision("none", idle, 1.0 - idle, None, 0.0, QUALITY[demand.provenance], reason)
-
-
-def _idle_device(demand: Demand) -> Decision:
-    idle = demand.idle_share or 0.0
-    reason = f"the GPU idled in {percent(idle)} of the samples; what was asked of it is not known"
-    return Decision("none", idle, 0.0, None, 0.0, QUALITY[demand.provenance], reason, cap=0.8)
-
-
-def _client(demand: Demand, offered: float) -> Decision:
-    reason = f"{demand.in_flight or 0.0:.1f} of {offered:.0f} clients had a request in flight on "
-    reason += "average, and nothing waited"
-    arrived = (demand.in_flight or 0.0) / offered
-    quality = QUALITY[demand.provenance]
-    return Decision("client", 1.0 - arrived, arrived, None, 0.0, quality, reason)
-
-
 def judge(
     capture: Capture,
     costs: Sequence[StepCost],
@@ -217,27 +190,22 @@ def judge(
         return Judgement(load, outside, demand, None, budgets, branch="front")
     offered = offered_concurrency(capture)
     if is_client_limited(demand, offered, t):
-        by_client = _client(demand, offered or 0.0)
-        return Judgement(load, by_client, demand, None, budgets, branch="client")
+        decision = by_client(demand, offered or 0.0)
+        return Judgement(load, decision, demand, None, budgets, branch="client")
     if load in ("idle", "underloaded"):
-        return Judgement(
-            load,
-            _none(demand, t, is_moment=is_one_reading(capture)),
-            demand,
-            None,
-            budgets,
-            branch="load",
-        )
+        return Judgement(load, with_room(demand, t), demand, None, budgets, branch="load")
     admission = _admission(capture, cost, span) if load == "overloaded" else None
     if load == "overloaded" and not _saw_no_queue(capture, span):
         is_blind = admission is None and is_benchmark_only(capture)
         unseen = unseen_limit(capture) if is_blind else None
-        decision = unseen or admission_decision(admission, is_roomy=is_roomy(capture, span))
+        decision = unseen or admission_decision(
+            admission, is_roomy=is_roomy(capture, span), is_moment=demand.is_moment
+        )
         if decision.limit == "prefill" and observe_projected(capture, span) is not None:
             decision = dataclasses.replace(decision, next_class="capacity")
         branch = "queue"
     elif load == "overloaded" and (demand.idle_share or 0.0) >= t.underloaded_share:
-        decision, branch = _none(demand, t, is_moment=is_one_reading(capture)), "load"
+        decision, branch = with_room(demand, t), "load"
     elif (stood := standstill_share(capture.engine_samples, span)) >= MOST:
         decision, branch = _standstill(stood, demand), "standstill"
     else:

@@ -48,9 +48,11 @@ def queue_text(judgement: Judgement) -> str:
     demand = judgement.demand
     if demand.waiting is None or demand.queued_share is None or demand.in_flight is None:
         return "requests queue"
+    counted = f"{demand.count(demand.waiting)} of {demand.count(demand.in_flight)}"
+    whose = "them" if demand.is_moment else "their time"
     return (
-        f"{demand.waiting:.1f} of {demand.in_flight:.1f} requests in flight wait on average "
-        f"({percent(demand.queued_share)} of their time)"
+        f"{counted} requests in flight wait {demand.when} "
+        f"({percent(demand.queued_share)} of {whose})"
     )
 
 

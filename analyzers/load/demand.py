@@ -10,6 +10,7 @@ from stallscope.analyzers.benchmark.facts import is_timed_by_client
 from stallscope.analyzers.load.device_demand import is_telemetry_only, observe_idle
 from stallscope.analyzers.load.engines import clip, moments, queued
 from stallscope.analyzers.load.gauges import Gauge, gauges, in_system
+from stallscope.analyzers.load.one_reading import is_one_reading
 from stallscope.analyzers.load.put_back import LEAST, Fall, fallen_in, put_back
 from stallscope.analyzers.load.span import Span, union_ns
 from stallscope.analyzers.load.waits import Waits, present, stay
@@ -26,7 +27,7 @@ class Demand:
     `idle_share` the part of the span with nothing in flight; `in_flight` and `waiting` are means
     over time. `step_wait_share` is the part of `queued_share` in which requests waited only for the
     step that ran when they came, and `worst_engine_share` the largest queued share of one of
-    several engines.
+    several engines. `is_moment` says that all of it was read at one moment.
     """
 
     queued_share: float | None
@@ -38,6 +39,16 @@ class Demand:
     source: str
     step_wait_share: float | None = None
     worst_engine_share: float | None = None
+    is_moment: bool = False
+
+    @property
+    def when(self) -> str:
+        """Say what the figures are of."""
+        return "at that moment" if self.is_moment else "on average"
+
+    def count(self, requests: float | None) -> str:
+        """Say how many requests: at one moment they are whole, a mean has a part."""
+        return f"{requests or 0.0:.{0 if self.is_moment else 1}f}"
 
     @property
     def held_share(self) -> float | None:
@@ -170,7 +181,8 @@ def observe_demand(capture: Capture, span: Span) -> Demand:
     rows = gauges(capture, span)
     if rows and sum(g.duration_ns for g in rows):
         of_gauges = _from_gauges(rows, fallen_in(put_back(capture.engine_samples), span))
-        return dataclasses.replace(of_gauges, worst_engine_share=_worst_engine(capture, span))
+        worst, is_moment = _worst_engine(capture, span), span.is_instant or is_one_reading(capture)
+        return dataclasses.replace(of_gauges, worst_engine_share=worst, is_moment=is_moment)
     return UNKNOWN_DEMAND
 
 

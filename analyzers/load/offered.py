@@ -21,7 +21,11 @@ def unseen_offer(
         return ()
     if demand.held_share is None or demand.held_share >= t.nothing_waits:
         return ()
-    flight = "" if demand.in_flight is None else f" ({demand.in_flight:.1f} in flight on average)"
+    flight = (
+        ""
+        if demand.in_flight is None
+        else f" ({demand.count(demand.in_flight)} in flight {demand.when})"
+    )
     return (
         NotObservable(
             "the offered load",

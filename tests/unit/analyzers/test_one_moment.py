@@ -42,6 +42,28 @@ def test_a_queue_is_judged_by_what_stood_at_its_cap(
     assert diagnose(moment(subject, **values)).verdict.bottleneck == bottleneck
 
 
+def test_what_was_read_once_is_told_of_that_moment() -> None:
+    """8 of 40 wait: a fifth of those in flight, and nothing says for how long."""
+    subject = Subject(engine="vllm", max_num_seqs=32)
+    values = {"running": 32.0, "waiting": 8.0, "kv_used_fraction": 0.3}
+    assert diagnose(moment(subject, **values)).verdict.sentence.startswith(
+        "Requests queue at the sequence cap of 32 while KV has room: 8 of 40 requests in flight "
+        "wait at that moment (20 % of them)"
+    )
+    under = diagnose(moment(subject, **{**values, "running": 20.0}))
+    assert under.verdict.sentence == (
+        "Undetermined between scheduling and compute: requests queue under no limit that was seen "
+        "at its cap."
+    )
+    (line,) = [n for n in diagnose(moment(running=5, waiting=0)).not_observable if "load" in n.what]
+    assert "nothing waits at the server (5 in flight at that moment), and" in line.reason
+    few = diagnose(moment(Subject(engine="vllm", concurrency=40), running=5, waiting=0))
+    assert few.verdict.sentence.startswith(
+        "The client does not send what it says it offers: 5 of 40 clients had a request in flight "
+        "at that moment, and nothing waited"
+    )
+
+
 def read_at(*times: int, waiting: float = 22.0) -> Capture:
     """75 run and some wait before a full pool, the last time as many as `waiting` says."""
     rows = [
