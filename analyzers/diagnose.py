@@ -9,8 +9,10 @@ from stallscope.analyzers.advice import advise
 from stallscope.analyzers.benchmark.facts import is_benchmark_only, of_trial
 from stallscope.analyzers.benchmark.latency import client_latencies
 from stallscope.analyzers.benchmark.measures import benchmark_measures
+from stallscope.analyzers.benchmark.others import others_note
 from stallscope.analyzers.benchmark.step import all_steps, step_notes
-from stallscope.analyzers.benchmark.sweep import build_sweep, sweep_note
+from stallscope.analyzers.benchmark.sweep import build_sweep
+from stallscope.analyzers.benchmark.sweep_note import sweep_note
 from stallscope.analyzers.cost.operator_table import operator_table
 from stallscope.analyzers.decision_measures import cause_measures, decision_measures
 from stallscope.analyzers.document import document_verdict
@@ -128,6 +130,7 @@ def diagnose(
     )
     advice = advise(run, verdict, measures, replay, sampled)
     told = engine_latencies(capture, run.span)
+    sweep = build_sweep(capture, lambda i: _class_of_trial(capture, i, t))
     return Diagnosis(
         version=version,
         capture=_info(run),
@@ -168,7 +171,8 @@ def diagnose(
             *reserved_note(capture, judgement.load),
             *gap_notes(run.costs),
             *in_front_note(capture, run.span),
-            *sweep_note(capture),
+            *others_note(capture),
+            *sweep_note(capture, sweep),
             *step_notes(capture, run.costs),
             *mean_step_note(capture, run.cost, run.span),
             *padding_note(run.costs, run.cost),
@@ -187,7 +191,7 @@ def diagnose(
             measures=measures,
             goal=goal,
         ),
-        sweep=build_sweep(capture, lambda i: _class_of_trial(capture, i, t)),
+        sweep=sweep,
     )
 
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from stallscope.analyzers.benchmark.facts import (
     in_flight,
-    judged_trial,
     latency,
     tpot_s,
     trials_of,
@@ -56,22 +55,6 @@ def build_sweep(capture: Capture, classify: Callable[[int], str]) -> Sweep | Non
         knee=knee,
         sentence=_sentence(points, knee, why, named) if axis else _NO_AXIS,
         workload=group,
-    )
-
-
-def sweep_note(capture: Capture) -> tuple[str, ...]:
-    """Say which of several trials the verdict is about."""
-    trials, chosen = trials_of(capture), judged_trial(capture)
-    if len(trials) < 2 or chosen is None:
-        return ()
-    at = "the one"
-    if capture.subject.concurrency is not None:
-        at = f"concurrency {capture.subject.concurrency}, the one"
-    elif chosen.rate_per_s is not None:
-        at = f"{chosen.rate_per_s:g} requests per second, the one"
-    return (
-        f"The verdict and all figures are of {at} with most tokens/s of {len(trials)} trials "
-        f"({chosen.source}).",
     )
 
 

@@ -20,13 +20,18 @@ def most_running(capture: Capture) -> float:
 
 def most_in_flight(capture: Capture) -> float:
     """Return the most requests in flight in all engines, or their mean by a client's figures."""
+    trial = judged_trial(capture)
+    mean = in_flight(trial) if trial is not None else None
+    return max(most_sampled(capture), mean or 0.0)
+
+
+def most_sampled(capture: Capture) -> float:
+    """Return the most requests in flight in all engines by their gauges, 0 where there are none."""
     sampled = (
         sum(queued(v) + v["running"] for v in m.engines.values())
         for m in moments(capture.engine_samples)
     )
-    trial = judged_trial(capture)
-    mean = in_flight(trial) if trial is not None else None
-    return max(max(sampled, default=0.0), mean or 0.0)
+    return max(sampled, default=0.0)
 
 
 def mean_decoding(capture: Capture) -> float | None:

@@ -14,6 +14,7 @@ from stallscope.profiler.trial import Trial, trials_from_json
 _S = 1_000_000_000
 _AHEAD_NS = 10 * _S  # clients ask whether a server answers, and warm it up, before time counts
 _LONGEST_S = 1e8
+_FEWEST_FOR_KNEE = 3
 
 
 def is_of_client(capture: Capture) -> bool:
@@ -61,7 +62,10 @@ def only_judged(capture: Capture) -> tuple[Capture, Iterator[str]]:
         return capture, iter(())
     kept = results["trials"][results["judged"] : results["judged"] + 1]
     meta = {**capture.meta, "benchmark": {**results, "trials": kept, "judged": 0}}
-    said = f"Of {len(trials)} loads the one with most tokens per second is joined."
+    said = f"Of {len(trials)} loads the one with most tokens per second is joined"
+    if len(trials) >= _FEWEST_FOR_KNEE:
+        said += "; where more load stops paying, the results tell alone, without the other files"
+    said += "."
     return replace(capture, meta=meta), iter((said,))
 
 

@@ -106,3 +106,26 @@ def test_a_report_judges_every_row_and_says_which_is_meant() -> None:
         "The verdict and all figures are of concurrency 2, the one with most tokens/s of 3 trials"
     )
     assert any(text.startswith(note) for text in found.notes)
+
+
+def about(*trials: Trial, judged: int) -> str:
+    found = diagnose(of_trials(*trials, judged=judged))
+    return next(n for n in found.notes if n.startswith("The verdict and all figures are of "))
+
+
+def test_a_load_past_the_knee_says_so() -> None:
+    """200 → 220 tokens/s for twice the clients, 10 %: the knee is at 2. 231 are 15.5 % over 200."""
+    loads = (at(1, 100.0), at(2, 200.0), at(4, 220.0, ttft=0.3), at(8, 231.0, ttft=0.9))
+    assert about(*loads, judged=3).endswith(
+        "; that is past the knee at concurrency 2: +16 % tokens/s over it, with a TTFT of 0.9 "
+        "instead of 0.1 s."
+    )
+    assert "knee" not in about(*loads, judged=1)  # it is the knee
+    assert "knee" not in about(*loads, judged=0)
+
+
+def test_no_knee_is_told_of_another_workload_or_where_there_is_none() -> None:
+    longer = at(8, 300.0, input_tokens=1000.0)
+    loads = (at(1, 100.0), at(2, 200.0), at(4, 220.0))
+    assert "knee" not in about(*loads, longer, judged=3)
+    assert "knee" not in about(at(1, 100.0), at(2, 200.0), at(4, 390.0), judged=2)

@@ -145,6 +145,14 @@ def test_of_several_loads_in_one_file_the_judged_one_is_joined(tmp_path: Path) -
     assert len(capture.meta["benchmark"]["trials"]) == 1
 
 
+def test_of_three_loads_the_results_alone_tell_the_knee(tmp_path: Path) -> None:
+    rows = "\n".join(bench_json(LOAD, burst=burst) for burst in (0, 1, 0))
+    assert (
+        "Of 3 loads the one with most tokens per second is joined; where more load stops paying, "
+        "the results tell alone, without the other files."
+    ) in sentences(beside(tmp_path, rows))
+
+
 def test_another_model_is_said(tmp_path: Path) -> None:
     bench = bench_json(LOAD).replace("meta/Llama-3-8B", "Qwen/Qwen3-4B")
     files = {"metrics.prom": metrics_pages(LOAD), "bench.json": bench}
