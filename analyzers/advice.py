@@ -18,6 +18,8 @@ from stallscope.analyzers.paged_out import room_on_windows, useless_on_windows
 from stallscope.analyzers.prepared import Run
 from stallscope.analyzers.refusals import buffer_of, memory_failure, refused_at
 from stallscope.analyzers.result import Remedy, Verdict, WontHelp
+from stallscope.analyzers.step.core_wait import FINDING as CORES_TAKEN
+from stallscope.analyzers.whatif.core_remedies import CORES_WONT_HELP, cores_back
 from stallscope.analyzers.whatif.kernel_remedies import (
     UNTOLD,
     kernel_remedies,
@@ -73,7 +75,7 @@ def advise(
     `sampled` is what raising the sequence cap would buy where no replay tells.
     """
     case = _Case(run, verdict, {m.name: m for m in measures}, replay, sampled)
-    ladder = (_refused, _of_kernels, _in_front, _starved, _on_windows, _copied)
+    ladder = (_refused, _of_kernels, _in_front, _starved, _cores_taken, _on_windows, _copied)
     return next((advice for rung in ladder if (advice := rung(case))), None) or _of_class(case)
 
 
@@ -110,6 +112,13 @@ def _starved(case: _Case) -> Advice | None:
         return None
     remedies = decode_first(case.run.capture, case.run.span)
     return _where(remedies, useless_to_the_starved(case.run.capture, case.run.span))
+
+
+def _cores_taken(case: _Case) -> Advice | None:
+    """Others have the cores that the step needs."""
+    if case.verdict.finding != CORES_TAKEN:
+        return None
+    return Advice(cores_back(case.found), CORES_WONT_HELP)
 
 
 def _on_windows(case: _Case) -> Advice | None:

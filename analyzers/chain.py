@@ -12,6 +12,7 @@ from stallscope.analyzers.judge import Judgement
 from stallscope.analyzers.kernel_mix import KernelMix
 from stallscope.analyzers.queue_words import kv_has_room
 from stallscope.analyzers.result import Link
+from stallscope.analyzers.step.core_wait import FINDING as CORES_TAKEN
 from stallscope.analyzers.step.limit import compute_phase
 from stallscope.analyzers.trace_copies import prevailing_way
 from stallscope.analyzers.whatif.kernel_remedies import kernel_chain
@@ -66,6 +67,8 @@ def binding(judgement: Judgement, found: Mapping[str, Measure]) -> tuple[str, ..
             return () if way is None else (way,)
         case "client":
             return ("client",)
+        case "device" if judgement.decision.finding == CORES_TAKEN:
+            return ("cores-taken",)
         case _:
             return ()
 

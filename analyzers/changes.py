@@ -27,7 +27,7 @@ _SERVED = {
     "compute": "arithmetic limits",
     "host": "the host limits",
     "interconnect": "the interconnect limits",
-    "device": "the device runs below its clocks",
+    "device": "the device gives less than it has (clocks, or others on it)",
     "client": "the clients send less than they offer",
     "capacity": "the KV cache is full",
 }

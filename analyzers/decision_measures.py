@@ -15,6 +15,7 @@ from stallscope.analyzers.measures import measure
 from stallscope.analyzers.prepared import Run
 from stallscope.analyzers.step.busy_wait import busiest_share, power_share
 from stallscope.analyzers.step.clocks import clock_shares
+from stallscope.analyzers.step.core_measures import core_measures
 from stallscope.analyzers.step.power_cap import capped_share
 from stallscope.profiler.evidence import Measure
 
@@ -70,6 +71,7 @@ def decision_measures(run: Run, judgement: Judgement) -> Iterator[Measure]:
         yield measure("power_of_limit", drawn, "derived", source)
     if capped is not None:
         yield measure("power_capped", capped, "measured", "samples of clock_event_reasons")
+    yield from core_measures(capture, run.span)
     for name, value in clock_shares(capture).items():
         source = f"mean {name}_clock_hz ÷ highest {name}_clock_max_hz"
         yield measure(f"{name}_clock_share", value, "derived", source)

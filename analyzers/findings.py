@@ -29,7 +29,7 @@ _OF_STEP: Mapping[str, str] = {
     "device": "slow-clocks",
 }
 _LIMITS = tuple(f"limit-{limit}" for limit in LIMIT_CLASS)
-_STATED = ("kv-copied", "paged-out", "starved")  # by the decision itself
+_STATED = ("kv-copied", "paged-out", "starved", "cores-taken")  # by the decision itself
 _OPEN = ("queue-unseen", "step-unsettled", "no-evidence")
 FINDINGS = tuple(
     dict.fromkeys(

@@ -38,6 +38,7 @@ from stallscope.analyzers.step.budget import StepCost, overall, phase_budgets
 from stallscope.analyzers.step.busy_wait import as_hang
 from stallscope.analyzers.step.clocks import clock_ratios, slow_clocks
 from stallscope.analyzers.step.contention import with_contention
+from stallscope.analyzers.step.core_wait import core_wait, taken_cores
 from stallscope.analyzers.step.indicators import limit_without_budget
 from stallscope.analyzers.step.limit import QUALITY, Decision, limit_of_budget
 from stallscope.analyzers.thresholds import Thresholds
@@ -158,15 +159,26 @@ def preemption_decision(found: Preemption, instead: Decision, t: Thresholds) -> 
 
 
 def step_decision(
-    capture: Capture, budget: PhaseBudget | None, missing: str, t: Thresholds
+    capture: Capture,
+    budget: PhaseBudget | None,
+    missing: str,
+    t: Thresholds,
+    span: Span | None = None,
 ) -> Decision:
-    """Decide what limits a step: by its budget, else by counters; slow clocks override."""
+    """Decide what limits a step: by its budget, else by counters.
+
+    Slow clocks override, and cores that others had over the span, by default the whole run.
+    """
     if budget is None or not budget.budget:
         return limit_without_budget(capture, t, missing)
     decision = limit_of_budget(budget, t)
     ratio = clock_ratios(capture)
     slow = slow_clocks(budget, ratio, decision, t) if ratio is not None else None
-    return slow or with_contention(decision, capture)
+    if slow is not None:
+        return slow
+    waited = core_wait(capture, span)
+    taken = None if waited is None else taken_cores(budget, decision, waited, t)
+    return taken or with_contention(decision, capture)
 
 
 def judge(
@@ -210,7 +222,7 @@ def judge(
         decision, branch = _standstill(stood, demand), "standstill"
     else:
         budget, branch = overall(budgets), "step"
-        decision = step_decision(capture, budget, missing, t)
+        decision = step_decision(capture, budget, missing, t, span)
         if budget is not None and budget.budget:  # else the counters decided already
             decision = with_counters(decision, capture, t)
             decision = with_prompts(decision, capture, cost, t)

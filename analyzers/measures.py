@@ -14,6 +14,7 @@ from stallscope.analyzers.kv_life import copied, of_all_devices
 from stallscope.analyzers.padding import padding_measures
 from stallscope.analyzers.phase_counters import PHASES, phase_measures
 from stallscope.analyzers.step.budget import StepCost
+from stallscope.analyzers.step.core_measures import CORE_MEASURES
 from stallscope.analyzers.step.origins import origin_of_host
 from stallscope.analyzers.token_rates import RATE_MEASURES, token_rates
 from stallscope.analyzers.trace_copies import COPY_MEASURES, copy_measures
@@ -150,6 +151,7 @@ MEASURES: dict[str, tuple[str, str]] = {
     **RATE_MEASURES,
     **TRACE_MEASURES,
     **COPY_MEASURES,
+    **CORE_MEASURES,
 }
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from stallscope.analyzers.host_idle import host_idle, idle_text
 from stallscope.analyzers.judge import Judgement
 from stallscope.analyzers.queue_words import held_text, lifted_text
+from stallscope.analyzers.step.core_wait import FINDING as CORES_TAKEN
 from stallscope.analyzers.step.limit import MUCH_UNEXPLAINED, Decision
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.analyzers.whatif.link_remedies import link_text
@@ -17,7 +18,7 @@ from stallscope.profiler.evidence import Measure
 
 def _served(judgement: Judgement, found: Mapping[str, Measure]) -> str:
     decision = judgement.decision
-    who = _SERVED[decision.bottleneck]
+    who = _FOUND.get(decision.finding or "", _SERVED[decision.bottleneck])
     if judgement.branch == "front" and decision.bottleneck == "host":
         who = "The host limits this run"
     text = f"{who}: {decision.reason}"
@@ -65,6 +66,7 @@ _SERVED = {
     "device": "The device runs below its clocks",
     "client": "The client does not send what it says it offers",
 }
+_FOUND = {CORES_TAKEN: "Others take the cores that the step needs"}  # by finding
 
 
 def verdict_sentence(

@@ -24,6 +24,7 @@ class Thresholds:
     model_error: float = -0.05  # unexplained below this share of the step: the model is wrong
     explained_share: float = 0.75  # floor + host above this share of the step explain it
     clock_deficit: float = 0.10  # clocks less than this below nominal are not slow
+    core_wait: float = 0.25  # of a step, in which others had the cores that it needed
     small_gain: float = 0.10  # a gain under this is said in the headline
     kernel_idle: float = 0.50  # device idle in a kernel trace's steady window
     dram_bound: float = 0.60

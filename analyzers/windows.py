@@ -16,6 +16,7 @@ from stallscope.analyzers.load.sampled_steps import sample_interval_s, sampled_s
 from stallscope.analyzers.load.span import Span
 from stallscope.analyzers.result import Window
 from stallscope.analyzers.step.budget import StepCost
+from stallscope.analyzers.step.host_means import HOST
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.profiler.capture import Capture, DeviceSample, EngineSample
 
@@ -62,18 +63,30 @@ def _by_time(capture: Capture) -> Capture:
     return dataclasses.replace(capture, device_samples=device, engine_samples=engine)
 
 
-def _samples_within(ordered: Capture, span: Span) -> Capture:
-    """Keep the window's device samples, and the engine's with a margin: a queue has a history."""
+def _samples_within(ordered: Capture, hosts: tuple[DeviceSample, ...], span: Span) -> Capture:
+    """Keep the window's device samples, and the engine's with a margin: a queue has a history.
+
+    A sample of the host is a mean since the one before: those around the window speak for it too.
+    """
     least, most = _MARGIN_NS
     margin = min(max(span.duration_ns, least), most)
     within = _between(ordered.device_samples, span.start_ns, span.end_ns)
     near = _between(ordered.engine_samples, span.start_ns - margin, span.end_ns + margin)
-    return dataclasses.replace(ordered, device_samples=within, engine_samples=near)
+    device = (*within, *_around(hosts, span))
+    return dataclasses.replace(ordered, device_samples=device, engine_samples=near)
 
 
 def _between(samples: tuple[_Sample, ...], first_ns: int, last_ns: int) -> tuple[_Sample, ...]:
     start = bisect_left(samples, first_ns, key=_time)
     return samples[start : bisect_right(samples, last_ns, key=_time)]
+
+
+def _around(hosts: tuple[DeviceSample, ...], span: Span) -> tuple[DeviceSample, ...]:
+    """Return the host's samples of the two moments nearest to a window, before and after it."""
+    before = hosts[: bisect_left(hosts, span.start_ns, key=_time)]
+    after = hosts[bisect_right(hosts, span.end_ns, key=_time) :]
+    nearest = {*(s.t_ns for s in before[-1:]), *(s.t_ns for s in after[:1])}
+    return tuple(s for s in (*before, *after) if s.t_ns in nearest)
 
 
 def _number(falls: Sequence[Fall]) -> float | None:
@@ -94,10 +107,11 @@ def judge_windows(
     Times are seconds from the span's start.
     """
     windows, ordered = [], _by_time(capture)
+    hosts = tuple(s for s in ordered.device_samples if s.device == HOST)
     falls = put_back(capture.engine_samples)
     for window in split(span, costs, capture.engine_samples):
         inside = [c for c in costs if window.start_ns <= c.step.start_ns < window.end_ns]
-        seen = _samples_within(ordered, window)
+        seen = _samples_within(ordered, hosts, window)
         result = judge(seen, inside, cost=cost, missing=missing, span=window, t=t)
         windows.append(
             Window(

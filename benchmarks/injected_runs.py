@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -64,20 +65,33 @@ class Pace:
         self._left_ns = time.perf_counter_ns()
 
 
+SPIN = """
+import os, sys
+os.sched_setaffinity(0, {int(sys.argv[1])})
+while os.path.exists("/proc/" + sys.argv[2]):
+    for _ in range(1_000_000):
+        pass
+"""
+
+
 @contextlib.contextmanager
 def neighbours() -> Iterator[None]:
-    """Keep each core that we may use busy with another process, pinned to it."""
-    spin = "import os, sys\nos.sched_setaffinity(0, {int(sys.argv[1])})\nwhile True: pass"
+    """Keep each core that we may use busy with another process, pinned to it.
+
+    A shell starts them and ends, so that they are not children of ours: those would count as the
+    engine's own workers. They end by themselves when we do.
+    """
+    start = '"$0" -c "$1" "$2" "$3" >/dev/null 2>&1 & echo $!'
     busy = [
-        subprocess.Popen([sys.executable, "-c", spin, str(core)])
-        for core in sorted(os.sched_getaffinity(0))
+        int(subprocess.check_output(["sh", "-c", start, sys.executable, SPIN, core, own]))
+        for own in [str(os.getpid())]
+        for core in map(str, sorted(os.sched_getaffinity(0)))
     ]
     try:
         yield
     finally:
         for process in busy:
-            process.kill()
-            process.wait()
+            os.kill(process, signal.SIGKILL)
 
 
 def capture_of(cause: str, seed: int, size: Size) -> Capture:

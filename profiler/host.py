@@ -8,6 +8,7 @@ import platform
 import psutil  # type: ignore[import-untyped]
 
 from stallscope import __version__
+from stallscope.profiler.usable_cpus import usable_cores
 
 
 def tool_facts() -> dict[str, str]:
@@ -15,10 +16,11 @@ def tool_facts() -> dict[str, str]:
     return {"name": "stallscope", "version": __version__}
 
 
-def host_facts() -> dict[str, str | int | None]:
+def host_facts() -> dict[str, str | int | float | None]:
     """Return the machine's name, system and number of CPUs.
 
     `counted_cpus` are those whose time the system counts: in a container often the whole machine's.
+    `usable_cores` is how many cores this process may fill, by its affinity and its group's quota.
     """
     return {
         "name": platform.node(),
@@ -28,6 +30,7 @@ def host_facts() -> dict[str, str | int | None]:
         "python": platform.python_version(),
         "cpus": os.cpu_count(),
         "counted_cpus": _counted_cpus(),
+        "usable_cores": usable_cores(),
     }
 
 

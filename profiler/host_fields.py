@@ -17,20 +17,30 @@ import psutil  # type: ignore[import-untyped]
 from stallscope.profiler.cgroup import MemoryLimit, tightest_memory_limit
 from stallscope.profiler.host_sampler import HostField
 from stallscope.profiler.proc_files import FileFigure, busy_s, pressure, rss_bytes
+from stallscope.profiler.run_queue import RunQueue
+from stallscope.profiler.switches import Switches
+from stallscope.profiler.usable_cpus import UsableCpus, usable_cpus
 
 # Waking beside a decoding model costs 0.1 ms, and means over half a second lose nothing.
 HOST_HZ = 2.0
 SLOW_NS = 2_000_000_000
+_LINUX = "record on Linux: it tells how long each thread waited for a core"
 
 
 def host_fields(proc: Path = Path("/proc")) -> tuple[HostField, ...]:
     """Return the host's counters; `proc` is where Linux keeps its figures."""
     rss, other = _rss(proc), OtherCpuCores(_busy(proc))
     limit = tightest_memory_limit()
+    queue, cpus = RunQueue(proc), UsableCpus(proc, usable_cpus())
     return (
         HostField("host_rss_bytes", "bytes", rss, close=_close_of(rss)),
         HostField("host_cpu_cores", "cores", CpuCores()),
         HostField("host_other_cpu_cores", "cores", other, close=other.close),
+        HostField("host_run_wait", "fraction", queue.longest, _LINUX),
+        HostField("host_run_wait_threads", "threads", queue.threads, _LINUX),
+        HostField("host_neighbour_cores", "cores", cpus.others, _LINUX),
+        HostField("host_steal_cores", "cores", cpus.stolen, _LINUX),
+        HostField("host_involuntary_switches", "1/s", Switches(), _LINUX),
         HostField(
             "host_memory_total_bytes", "bytes", lambda: _total_bytes(limit), every_ns=SLOW_NS
         ),

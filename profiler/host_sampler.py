@@ -17,13 +17,13 @@ HOST = "host"
 class HostField:
     """One counter: its name, its unit, how to read it, and what to do where that fails.
 
-    One that is costly to read or slow to change is read every `every_ns` at most; `close` lets go
-    of what reading holds open.
+    Reading may answer None: nothing new this time. One that is costly to read or slow to change is
+    read every `every_ns` at most; `close` lets go of what reading holds open.
     """
 
     name: str
     unit: str
-    read: Callable[[], float]
+    read: Callable[[], float | None]
     how: str = "install psutil for this system"
     every_ns: int = 0
     close: Callable[[], None] | None = None
@@ -55,7 +55,9 @@ class HostSampler:
         for field in self._fields:
             if t_ns >= self._due_ns.get(field.name, t_ns):
                 self._due_ns[field.name] = t_ns + field.every_ns
-                yield DeviceSample(t_ns, HOST, field.name, float(field.read()), field.unit)
+                value = field.read()
+                if value is not None:
+                    yield DeviceSample(t_ns, HOST, field.name, float(value), field.unit)
 
     def close(self) -> tuple[NotObservable, ...]:
         """Let go of the files."""

@@ -192,6 +192,14 @@ EDGES: tuple[Edge, ...] = (
         (Condition("sm_throughput", "<", 0.3), Condition("dram_throughput", "<", 0.3)),
         _ROOFLINE,
     ),
+    # Whoever shares the cores
+    Edge(
+        "cores-taken",
+        "threads-wait",
+        ("core_wait", "core_wait_longest", "cores_others", "cores_stolen"),
+        (),
+        _VERDICT,
+    ),
     # Links and clients
     Edge(
         "copies_to_device",

@@ -56,6 +56,9 @@ NODES: Mapping[str, str] = {
     "host-late": "kernels are over before the host launches the next",
     "device-waits": "the device waits for the host",
     "both-low": "SM throughput and memory bandwidth are both low",
+    # Whoever shares the cores
+    "cores-taken": "others keep the cores busy that the run needs",
+    "threads-wait": "threads that are ready wait for a core, and the others for them",
     # Links, and whoever sends
     "copies_to_device": "what kernels need (weights, KV cache or inputs) comes from the host",
     "copies_to_host": "results or KV cache are copied to the host",

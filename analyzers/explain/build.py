@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from stallscope.analyzers.explain.cores import explain_cores
 from stallscope.analyzers.explain.demand import (
     explain_check,
     explain_client,
@@ -53,6 +54,7 @@ def explain(
         explain_hang(judgement, found),
         explain_step(judgement, found, t),
         explain_clocks(judgement, found, clock_ratios(run.capture), t),
+        explain_cores(judgement, found, t),
     )
     steps = [step for step in told if step is not None]
     steps = [step for step in steps if _is_reached(step, judgement)]

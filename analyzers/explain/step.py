@@ -132,7 +132,7 @@ def explain_clocks(
         compared(at_observed, "≥", t.explained_share, "explained_share"),
         compared(rise, "≥", t.clock_deficit, "clock_deficit"),
     )
-    decides = judgement.decision.bottleneck == "device"
+    decides = judgement.bottleneck == "device" and judgement.decision.finding is None
     because = judgement.decision.reason if decides else "not all of these hold"
     answer = "decides" if decides else "passes on"
     terms = (*clocks, *parts, at_nominal, at_observed, rise)

@@ -21,6 +21,7 @@ from capture_builders import (
     step,
 )
 from played_run import play
+from test_core_wait import on_cores
 
 from stallscope.analyzers.diagnose import diagnose
 from stallscope.analyzers.result import Diagnosis
@@ -133,6 +134,7 @@ CASES = (
     Case("model_error", -0.5, TOO_FAST, bottleneck, "undetermined", "bandwidth"),
     Case("explained_share", 0.95, SLOW, bottleneck, "device", "bandwidth"),
     Case("clock_deficit", 0.60, SLOW, bottleneck, "device", "bandwidth"),
+    Case("core_wait", 0.60, on_cores(0.5, 0.5, 1.0, 1.0), bottleneck, "device", "undetermined"),
     Case("small_gain", 0.90, AT_CAP, gain, "praised", "not praised"),
     Case("kernel_idle", 0.60, on_gpu(trace_kernel_busy=0.45), bottleneck, "host", "undetermined"),
     Case(

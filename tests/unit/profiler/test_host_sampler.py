@@ -156,13 +156,23 @@ def test_a_kernel_without_pressure_figures_is_said_with_the_way_to_get_them(
     (tmp_path / "pressure" / "io").write_text("some avg10=50.00 avg60=0.00 avg300=0.00 total=1\n")
     sampler = HostSampler(host_fields(proc=tmp_path))
     missing = {absent.what: absent for absent in sampler.probe()}
-    assert set(missing) == {"psi_cpu_some", "psi_memory_some", "host_other_cpu_cores"}
+    of_cores = {"host_other_cpu_cores", "host_neighbour_cores", "host_run_wait"}
+    assert set(missing) == {"psi_cpu_some", "psi_memory_some", *of_cores}
+    assert "record on Linux" in missing["host_run_wait"].how
     assert "No such file or directory" in missing["psi_cpu_some"].reason
     assert "psi=1" in missing["psi_cpu_some"].how
     rows = {row.name: row for row in sampler.sample(0)}
     sampler.close()
     assert (rows["psi_io_some"].value, rows["psi_io_some"].unit) == (0.5, "fraction")
     assert "psi_cpu_some" not in rows
+    assert not {"host_run_wait_threads", "host_steal_cores"} & set(rows)
+
+
+def test_a_field_with_nothing_new_is_left_out_of_that_sample() -> None:
+    answers = iter([1.0, None, 2.0])
+    sampler = HostSampler((HostField("x", "cores", lambda: next(answers)),))
+    seen = [[row.value for row in sampler.sample(t)] for t in range(3)]
+    assert seen == [[1.0], [], [2.0]]
 
 
 def test_only_fields_that_answered_the_probe_are_sampled() -> None:
