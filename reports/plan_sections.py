@@ -72,18 +72,20 @@ def plan_sentence(plan: Plan) -> str:
 
 def _limited(plan: Plan) -> str:
     """Name the limit under the load first, where it is none of those that the floors have."""
-    floors = " and ".join(f"{p.bound} in {p.phase}" for p in plan.phases if p.bound)
-    if not floors:
+    bounds = [(p.bound, p.phase) for p in plan.phases if p.bound]
+    if not bounds:
         return ""
-    limit = plan.limit
+    limit, known = plan.limit, {bound for bound, _ in bounds} - {"undetermined"}
+    floors = " and ".join(f"{bound} in {phase}" for bound, phase in bounds) if known else ""
     if limit is None:  # more at once than are judged: launches and the host are in no floor
-        return f"at best the limit is {floors}; "
-    if limit.bottleneck in {*(p.bound for p in plan.phases), *_NO_CLASS}:
+        return f"at best the limit is {floors}; " if known else ""
+    if known and limit.bottleneck in {*known, *_NO_CLASS}:
         return f"the limit is {floors}; "
     found = f"the {limit.bottleneck}" if limit.bottleneck == "host" else limit.bottleneck
     if limit.bottleneck == "undetermined" and limit.between:
         found = f"undetermined between {' and '.join(limit.between)}"
-    return f"the limit is {found} under this load (at best {floors}); "
+    at_best = f" (at best {floors})" if known else ""
+    return f"the limit is {found} under this load{at_best}; "
 
 
 def _what(subject: Subject) -> str:

@@ -14,21 +14,35 @@ from stallscope.analyzers.load.span import Span
 from stallscope.profiler.capture import EngineSample
 
 NS = 1e-9
+_STEADY = 0.2  # of the most running: where gauges are further apart none tells how many ran
 _start = attrgetter("start_ns")
 
 
 class Interval(NamedTuple):
-    """One engine between two samples, and for how many seconds."""
+    """One engine between two samples, and for how many seconds; `before` is the sample before."""
 
     engine: str
     seconds: float
     now: Values
     after: Values
+    before: Values | None = None
 
     @property
     def running(self) -> float:
         """Mean running requests, by the gauges at both ends."""
         return (self.now["running"] + self.after["running"]) / 2
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether about as many ran at the sample before, at this one and at the next.
+
+        A line of a log tells of its end for all of its period: the one before it tells the start.
+        """
+        told = (
+            (self.now, self.after) if self.before is None else (self.before, self.now, self.after)
+        )
+        gauges = [values["running"] for values in told]
+        return min(gauges) > 0 and max(gauges) - min(gauges) <= max(1.0, _STEADY * max(gauges))
 
     def rise(self, name: str) -> float | None:
         """Return by how much a counter rose; None if it is not sampled or was set back."""
@@ -42,10 +56,13 @@ def intervals(found: Sequence[Moment], span: Span) -> Iterator[Interval]:
     """Yield what lies wholly inside a span."""
     first = bisect_left(found, span.start_ns, key=_start)
     inside = found[first : bisect_right(found, span.end_ns, key=_start)]
+    before = found[first - 1].engines if first else {}
     for now, after in pairwise(inside):
         for engine, values in now.engines.items():
             if engine in after.engines and now.duration_ns:
-                yield Interval(engine, now.duration_ns * NS, values, after.engines[engine])
+                seconds, later = now.duration_ns * NS, after.engines[engine]
+                yield Interval(engine, seconds, values, later, before.get(engine))
+        before = now.engines
 
 
 def sampled_step_s(samples: Sequence[EngineSample], span: Span) -> float | None:

@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from stallscope.analyzers.benchmark.facts import client_trial
+from stallscope.analyzers.benchmark.step import step_s
 from stallscope.analyzers.cost.roofline import CostModel, kv_bytes_on_rank
 from stallscope.analyzers.load.engines import moments
 from stallscope.analyzers.load.pool_use import used_share
@@ -21,7 +23,8 @@ from stallscope.profiler.spec import attention_pairs
 class SampledStep:
     """A mean step while something ran: its seconds, how many there were, and what was in each.
 
-    `rows` are tokens generated, `prompts` prompt tokens computed, `context` tokens in the KV cache.
+    `rows` are tokens generated, `prompts` prompt tokens computed, `context` tokens in the KV cache;
+    `told_by` says whose figure the seconds are.
     """
 
     seconds: float
@@ -30,13 +33,13 @@ class SampledStep:
     prompts: float
     prompt_length: float
     context: float
+    told_by: str
 
 
 def sampled_step(capture: Capture, cost: CostModel, span: Span) -> SampledStep | None:
     """Work out the mean step of one engine in a span; None where samples do not tell all of it.
 
-    A step lasts the mean gap between a request's tokens, by the engine's own count of them, else
-    running requests × time ÷ tokens.
+    A step lasts the mean gap between a request's tokens.
     """
     found = moments(capture.engine_samples)
     if len({name for m in found for name in m.engines}) != 1:
@@ -46,15 +49,34 @@ def sampled_step(capture: Capture, cost: CostModel, span: Span) -> SampledStep |
     taken, context = _rise(busy, "input_tokens_total"), _context(capture, cost, busy)
     if not made or taken is None or context is None:
         return None
-    gaps, gaps_s = _rise(busy, "itl_s_count"), _rise(busy, "itl_s_sum")
-    seconds = sum(i.running * i.seconds for i in busy) / made
-    if gaps and gaps_s:
-        seconds = gaps_s / gaps
+    timed = _seconds(capture, busy)
+    if timed is None:
+        return None
+    seconds, told_by = timed
     count = busy_s / seconds
     computed = max(0.0, taken - (_rise(busy, "cached_tokens_total") or 0.0))
     ended = _rise(busy, "ttft_s_count") or _rise(busy, "finished_total")
     length = taken / ended if ended else computed / count
-    return SampledStep(seconds, count, made / count, computed / count, length, context)
+    rows, prompts = made / count, computed / count
+    return SampledStep(seconds, count, rows, prompts, length, context, told_by)
+
+
+def _seconds(capture: Capture, busy: Sequence[Interval]) -> tuple[float, str] | None:
+    """Return the gap by the engine's own count, else by its gauges, else by a client, and whose.
+
+    Gauges tell it as running requests × time ÷ tokens, while about as many run. Of the first of
+    several stretches nothing tells when its requests came.
+    """
+    gaps, gaps_s = _rise(busy, "itl_s_count"), _rise(busy, "itl_s_sum")
+    if gaps and gaps_s:
+        return gaps_s / gaps, "the samples"
+    steady = [i for i in busy if i.is_steady and (i.before is not None or len(busy) == 1)]
+    made = _rise(steady, "output_tokens_total")
+    if made:
+        return sum(i.running * i.seconds for i in steady) / made, "the samples"
+    trial = client_trial(capture)
+    by_client = step_s(trial) if trial is not None else None
+    return (by_client, "its client's figures") if isinstance(by_client, float) else None
 
 
 def _rise(busy: Sequence[Interval], name: str) -> float | None:
@@ -148,7 +170,7 @@ def mean_step_note(capture: Capture, cost: CostModel | None, span: Span) -> tupl
     if found is None:
         return ()
     return (
-        f"No step was recorded: by the samples a mean one takes {found.seconds * 1e3:.4g} ms, "
+        f"No step was recorded: by {found.told_by} a mean one takes {found.seconds * 1e3:.4g} ms, "
         f"makes {found.rows:.3g} tokens, takes in {found.prompts:.3g} prompt tokens and finds "
         f"{found.context:,.0f} tokens in the KV cache.",
     )

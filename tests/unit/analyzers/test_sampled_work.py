@@ -70,6 +70,70 @@ def test_the_engines_own_gap_between_tokens_goes_first() -> None:
     assert found.prompt_length == pytest.approx(50)
 
 
+def test_only_stretches_in_which_as_many_run_tell_a_steps_length() -> None:
+    """Lines of a log whose requests came within the first period and were gone within the last.
+
+    Of the second stretch: 20 · 10 s ÷ 16,000 tokens. By all of them it would be 17 ms:
+    (20 + 20 + 10.5 + 0.5) · 10 s ÷ 30,000 tokens.
+    """
+    samples = gauges(
+        10_000.0,
+        running=(20, 20, 20, 1, 0),
+        waiting=(0,) * 5,
+        kv_used_fraction=(0.1,) * 5,
+        output_tokens_total=(0, 3000, 19000, 30000, 30000),
+        input_tokens_total=(0, 20000, 20000, 20000, 20000),
+    )
+    meta = {"server_log": {"kv_tokens": 1000.0}}
+    capture = Capture(subject=ON_CPU, engine_samples=samples, meta=meta)
+    found = sampled_step(capture, cost_of(capture), Span(0, 40_000_000_000))
+    assert found is not None
+    assert found.seconds == pytest.approx(20 * 10 / 16000)
+    assert found.told_by == "the samples"
+
+
+@pytest.mark.parametrize(("running", "is_told"), [((20, 20, 16), True), ((20, 20, 15), False)])
+def test_gauges_a_fifth_apart_still_tell_it(running: Series, is_told: bool) -> None:
+    samples = gauges(
+        10_000.0,
+        running=running,
+        waiting=(0,) * 3,
+        kv_used_fraction=(0.1,) * 3,
+        output_tokens_total=(0, 0, 14400),
+        input_tokens_total=(0,) * 3,
+    )
+    meta = {"server_log": {"kv_tokens": 1000.0}}
+    capture = Capture(subject=ON_CPU, engine_samples=samples, meta=meta)
+    found = sampled_step(capture, cost_of(capture), Span(0, 20_000_000_000))
+    assert (found is not None) == is_told
+    if found is not None:
+        assert found.seconds == pytest.approx(18 * 10 / 14400)
+
+
+def test_a_clients_figure_stands_in_where_none_does() -> None:
+    """A benchmark printed into the log tells 14 ms a token; it made 20,000 tokens in 20 s."""
+    samples = gauges(
+        10_000.0,
+        running=(20, 1, 0),
+        waiting=(0,) * 3,
+        kv_used_fraction=(0.1,) * 3,
+        output_tokens_total=(0, 10000, 20000),
+        input_tokens_total=(0, 20000, 20000),
+    )
+    printed = {
+        "trials": [{"completed": 20, "latency": {"tpot_s": {"mean": 0.014}}}],
+        "judged": 0,
+    }
+    meta = {"server_log": {"kv_tokens": 1000.0}, "printed_benchmark": printed}
+    capture = Capture(subject=ON_CPU, engine_samples=samples, meta=meta)
+    found = sampled_step(capture, cost_of(capture), Span(0, 20_000_000_000))
+    assert found is not None
+    assert (found.seconds, found.told_by) == (pytest.approx(0.014), "its client's figures")
+    assert found.rows == pytest.approx(14)  # 20,000 ÷ (20 s ÷ 14 ms)
+    blind = dataclasses.replace(capture, meta={"server_log": {"kv_tokens": 1000.0}})
+    assert sampled_step(blind, cost_of(blind), Span(0, 20_000_000_000)) is None
+
+
 @pytest.mark.parametrize(
     "name", ["output_tokens_total", "input_tokens_total", "kv_used_fraction", "running"]
 )
