@@ -40,7 +40,8 @@ def _product(entry: Fields, index: int, row: object) -> ProductTime:
     if dtype is None or dtype not in DTYPE_BYTES:
         raise fields.error("dtype", f"is not one of {', '.join(DTYPE_BYTES)}")
     inputs, outputs, rows = (fields.size(column) for column in ("inputs", "outputs", "rows"))
-    return ProductTime(dtype, inputs, outputs, rows, fields.positive("time_s"))
+    weight_bytes = fields.size("weight_bytes") if fields.get("weight_bytes") else 0
+    return ProductTime(dtype, inputs, outputs, rows, fields.positive("time_s"), weight_bytes)
 
 
 def read_calibration(entry: Fields) -> Calibration | None:

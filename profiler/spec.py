@@ -127,13 +127,18 @@ def attention_pairs(start: int, tokens: int, window: int | None) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ProductTime:
-    """Measured seconds of one product of `rows` rows with a matrix that no cache held."""
+    """Measured seconds of one product of `rows` rows with one of several matrices in turn.
+
+    `weight_bytes` is what the matrices take together, as a model's do: where that is less than a
+    cache holds, they come from there. 0 where a file does not say.
+    """
 
     dtype: str
     inputs: int
     outputs: int
     rows: int
     time_s: float
+    weight_bytes: int = 0
 
 
 CALIBRATION_FORM = 1  # raised whenever factors come to mean something else

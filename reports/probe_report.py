@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 
-from stallscope.profiler.spec import DeviceSpec, MachineReading
+from stallscope.profiler.spec import DeviceSpec, MachineReading, ProductTime
 from stallscope.reports import format as fmt
 from stallscope.reports.blocks import Cell, Column, Section, Table, Text, present
 from stallscope.reports.json_report import SCHEMA, dumped
@@ -78,17 +78,34 @@ def _products(device: DeviceSpec) -> Section:
     rows = [n for n in _SHOWN_ROWS if any(p.rows == n for p in device.products)]
     if not rows:
         return Section("", ())
-    times = {(p.dtype, p.outputs, p.inputs, p.rows): p.time_s for p in device.products}
-    shapes = dict.fromkeys((p.dtype, p.outputs, p.inputs) for p in device.products)
-    columns = (Column("Product"), *(Column(f"{n} rows", "number") for n in rows))
+    times = {(*_kind(p), p.rows): p.time_s for p in device.products}
+    kinds = dict.fromkeys(_kind(p) for p in device.products)
+    columns = (
+        Column("Product"),
+        Column("Of weights", "number"),
+        *(Column(f"{n} rows", "number") for n in rows),
+    )
     table = Table(
         columns,
         tuple(
-            (f"{d}, {o}×{i}", *(_time(times.get((d, o, i, n))) for n in rows)) for d, o, i in shapes
+            (
+                f"{dtype}, {outputs}×{inputs}",
+                fmt.bytes_size(amount) if amount else "",
+                *(_time(times.get((dtype, outputs, inputs, amount, n))) for n in rows),
+            )
+            for dtype, outputs, inputs, amount in kinds
         ),
     )
-    how = Text("Best pass over matrices of a shape that no cache held, mean of one.", "quiet")
+    how = Text(
+        "Best pass over matrices of a shape that take so much together, mean of one: what fits "
+        "into a cache comes from there.",
+        "quiet",
+    )
     return Section("Products by shape class", (table, how))
+
+
+def _kind(product: ProductTime) -> tuple[str, int, int, int]:
+    return product.dtype, product.outputs, product.inputs, product.weight_bytes
 
 
 def _time(seconds: float | None) -> str:

@@ -19,7 +19,7 @@ from stallscope.runner.probe import (
     probe_stream,
     stream_buffer_bytes,
 )
-from stallscope.runner.probe_products import probe_launch, probe_products
+from stallscope.runner.probe_products import probe_launch, probe_products, weight_amounts
 
 
 def probe_machine(
@@ -28,7 +28,9 @@ def probe_machine(
     """Measure bandwidth, products by shape class and launches of "cpu" or "cuda"."""
     say = tell or (lambda _: None)
     total, free = device_memory_bytes(device)
-    buffer_bytes = stream_buffer_bytes(device_cache_bytes(device), free)
+    cache_bytes = device_cache_bytes(device)
+    buffer_bytes = stream_buffer_bytes(cache_bytes, free)
+    amounts = weight_amounts(cache_bytes, free)
     started, others = time.perf_counter(), other_cores()
     try:
         with out_of_memory("probe"):
@@ -41,7 +43,7 @@ def probe_machine(
             for dtype in dtypes:
                 say(f"multiplying in {dtype}")
                 gemms[dtype] = probe_gemm(torch_dtype(dtype), device)
-                products.extend(probe_products(dtype, device))
+                products.extend(probe_products(dtype, device, amounts=amounts))
             say("reading memory again")
             last = probe_stream(buffer_bytes, device)
     except AllocationFailed as failure:
@@ -80,6 +82,6 @@ def _sources(stream: StreamProbe, sizes: dict[str, int]) -> dict[str, str]:
         "memory_bytes_per_s": f"measured: {stream.kernel} over {stream.buffer_bytes:,} bytes, the "
         "better of two readings",
         "memory_bytes": "the system, within the control group's limit",
-        "products": "measured: best pass over matrices that no cache held",
+        "products": "measured: best pass over matrices that take weight_bytes together",
         "launch_s": "measured: adding to 64 numbers, again and again",
     }

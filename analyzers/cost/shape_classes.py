@@ -1,4 +1,4 @@
-"""A model's linears timed by a machine's measured products: between shapes, and between rows."""
+"""A model's linears timed by a machine's measured products: between shapes, rows and sizes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from stallscope.analyzers.cost.arithmetic import linears_of
 from stallscope.analyzers.cost.linears import Linear
-from stallscope.profiler.spec import ModelSpec, ProductTime
+from stallscope.profiler.spec import DTYPE_BYTES, ModelSpec, ProductTime
 
 Points = tuple[tuple[int, float], ...]
+# By rows, by what the matrices of a shape took together, by a matrix's elements, sorted: seconds.
+_Table = dict[int, list[tuple[float, list[tuple[float, float]]]]]
 
 
 def class_times(
@@ -19,34 +21,69 @@ def class_times(
     """Return seconds of one instance by group and rows; {} where this dtype was not measured.
 
     What an engine runs as one product is timed as one. Experts are left out: their rows are not
-    the step's.
+    the step's. Where products were measured over several amounts of weights, a model that has more
+    than a cache holds is timed by those that did not fit either.
     """
     table = _by_rows(p for p in products if p.dtype == dtype)
     if not table:
         return {}
+    linears = linears_of(spec)
+    total = weight_bytes(linears, dtype)
     groups: dict[str, list[Linear]] = defaultdict(list)
-    for linear in linears_of(spec):
+    for linear in linears:
         groups[linear.group].append(linear)
     return {
-        group: tuple((rows, _between(sizes, _elements(linears))) for rows, sizes in table.items())
-        for group, linears in groups.items()
-        if all(linear.copies == 1 for linear in linears)
+        group: tuple(
+            (rows, _seconds(amounts, total, _elements(members))) for rows, amounts in table.items()
+        )
+        for group, members in groups.items()
+        if all(linear.copies == 1 for linear in members)
     }
+
+
+def weight_bytes(linears: Iterable[Linear], dtype: str) -> float:
+    """Return the bytes of weights that a step of one row passes: of experts the active ones."""
+    return DTYPE_BYTES[dtype] * sum(
+        linear.elements * linear.active / linear.copies for linear in linears
+    )
 
 
 def _elements(linears: Sequence[Linear]) -> float:
     return float(sum(linear.inputs * linear.outputs for linear in linears))
 
 
-def _by_rows(products: Iterable[ProductTime]) -> dict[int, list[tuple[float, float]]]:
-    """Return (elements, seconds) by rows, sorted; of shapes with as many elements the mean."""
-    seen: dict[int, dict[float, list[float]]] = defaultdict(lambda: defaultdict(list))
+def _by_rows(products: Iterable[ProductTime]) -> _Table:
+    """Sort products; of shapes with as many elements the mean."""
+    seen: dict[int, dict[float, dict[float, list[float]]]] = defaultdict(
+        lambda: defaultdict(lambda: defaultdict(list))
+    )
     for product in products:
-        seen[product.rows][float(product.inputs * product.outputs)].append(product.time_s)
+        by_size = seen[product.rows][float(product.weight_bytes)]
+        by_size[float(product.inputs * product.outputs)].append(product.time_s)
     return {
-        rows: sorted((size, sum(times) / len(times)) for size, times in seen[rows].items())
+        rows: [
+            (amount, sorted((size, sum(times) / len(times)) for size, times in sizes.items()))
+            for amount, sizes in sorted(seen[rows].items())
+        ]
         for rows in sorted(seen)
     }
+
+
+def _seconds(
+    amounts: Sequence[tuple[float, Sequence[tuple[float, float]]]], total: float, elements: float
+) -> float:
+    """Interpolate by the logarithm of the amount of weights; past either end nothing changes."""
+    points = [(amount, _between(sizes, elements)) for amount, sizes in amounts]
+    if total <= points[0][0]:
+        return points[0][1]
+    if total >= points[-1][0]:
+        return points[-1][1]
+    upper = next(i for i, (amount, _) in enumerate(points) if amount >= total)
+    (a0, t0), (a1, t1) = points[upper - 1], points[upper]
+    if not a0:  # a file that does not say: nothing is between
+        return t1
+    part = math.log(total / a0) / math.log(a1 / a0)
+    return t0 + part * (t1 - t0)
 
 
 def _between(points: Sequence[tuple[float, float]], elements: float) -> float:

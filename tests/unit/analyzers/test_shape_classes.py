@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from stallscope.analyzers.cost.calibration import build_cost_model
+from stallscope.analyzers.cost.linears import Linear
 from stallscope.analyzers.cost.operators import decode_shape
 from stallscope.analyzers.cost.roofline import CostModel
-from stallscope.analyzers.cost.shape_classes import class_times
+from stallscope.analyzers.cost.shape_classes import class_times, weight_bytes
 from stallscope.analyzers.plan.options import PlanOptions
 from stallscope.analyzers.plan.planner import plan
 from stallscope.profiler.capture import Capture
@@ -50,6 +51,39 @@ def test_between_two_sizes_both_logarithms_are_halved() -> None:
 def test_shapes_of_one_size_count_with_their_mean() -> None:
     both = (*ONE_ROW, ProductTime("fp32", 32, 128, 1, 3e-3))
     assert class_times(TOY, "fp32", both)["o"] == ((1, pytest.approx(2e-3)),)
+
+
+@pytest.mark.parametrize(
+    ("small", "large", "expected"),
+    [
+        # The toy's eight matrices take 8 · 4,096 · 4 = 131,072 bytes: half way on the logarithm
+        # between 65,536 and 262,144, or past either end.
+        (65_536, 262_144, 1.5e-3),
+        (131_072, 262_144, 1e-3),
+        (200_000, 262_144, 1e-3),
+        (32_768, 131_072, 2e-3),
+        (32_768, 65_536, 2e-3),
+        (0, 262_144, 2e-3),  # a file that does not say what its first took
+    ],
+)
+def test_time_goes_with_what_all_matrices_take(small: int, large: int, expected: float) -> None:
+    slow = tuple(ProductTime("fp32", 64, 64, rows, 2e-3, large) for rows in (1, 2))
+    products = (
+        ProductTime("fp32", 64, 64, 1, 1e-3, small),
+        *slow,
+        ProductTime("fp32", 64, 64, 4, 3e-3, small),  # of four rows only the small amount
+    )
+    assert class_times(TOY, "fp32", products)["o"] == (
+        (1, pytest.approx(expected)),
+        (2, pytest.approx(2e-3)),
+        (4, pytest.approx(3e-3)),
+    )
+
+
+def test_of_experts_the_active_ones_count() -> None:
+    """Two of eight copies of 1,000 elements in three layers, and one of 500: 6,500 of 2 bytes."""
+    experts = Linear("expert_up_proj", "expert_gate_up", 10, 100, 3, copies=8, active=2)
+    assert weight_bytes((experts, Linear("o_proj", "o", 10, 50, 1)), "bf16") == 13_000
 
 
 def test_a_dtype_that_was_not_measured_has_no_times() -> None:

@@ -13,7 +13,7 @@ from stallscope.errors import InputError
 from stallscope.profiler.device_products import device_text
 from stallscope.profiler.devices import load_device, load_device_file
 from stallscope.profiler.spec import Calibration, DeviceSpec, MachineReading, ProductTime
-from stallscope.runner.probe_products import ROWS, probe_launch, probe_products
+from stallscope.runner.probe_products import ROWS, probe_launch, probe_products, weight_amounts
 
 DEVICE = DeviceSpec(
     "mine",
@@ -23,7 +23,10 @@ DEVICE = DeviceSpec(
     "achievable",
     is_cpu=True,
     sources={"peak_flops": "measured"},
-    products=(ProductTime("fp32", 64, 128, 4, 1.5e-6), ProductTime("bf16", 64, 128, 1, 2e-6)),
+    products=(
+        ProductTime("fp32", 64, 128, 4, 1.5e-6),
+        ProductTime("bf16", 64, 128, 1, 2e-6, 4096),
+    ),
     launch_s=3e-6,
 )
 
@@ -38,6 +41,34 @@ def test_products_of_each_row_count_lie_within_the_clock_and_arithmetic() -> Non
     assert 3 * sum(p.time_s for p in found) < elapsed_s
     # No CPU multiplies at 100 TFLOP/s.
     assert all(p.time_s > 2 * p.rows * 256 * 512 / 1e14 for p in found)
+
+
+def test_more_weights_are_passed_with_few_rows_only() -> None:
+    mib = 1 << 20
+    found = probe_products("fp32", "cpu", shapes=((512, 512),), amounts=(2 * mib, 4 * mib))
+    assert [(p.weight_bytes, p.rows) for p in found if p.rows <= 32] == [
+        *((2 * mib, rows) for rows in (1, 2, 4, 8, 16, 32)),
+        *((4 * mib, rows) for rows in (1, 2, 4, 8, 16)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cache_mib", "free_mib", "expected"),
+    [
+        (None, 64_000, (96, 256)),
+        (32, 64_000, (96, 256)),
+        (260, 64_000, (96, 256, 520)),
+        (4000, 64_000, (96, 256, 1024)),  # no cache is worth a GiB of somebody's memory
+        (260, 520 * 8, (96, 256, 520)),
+        (260, 520 * 8 - 1, (96, 256)),
+        (260, 1000, (96,)),
+    ],
+)
+def test_amounts_of_weights(
+    cache_mib: int | None, free_mib: int, expected: tuple[int, ...]
+) -> None:
+    cache = None if cache_mib is None else cache_mib << 20
+    assert [a >> 20 for a in weight_amounts(cache, free_mib << 20)] == list(expected)
 
 
 def test_a_launch_takes_microseconds() -> None:
