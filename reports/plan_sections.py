@@ -15,7 +15,13 @@ from stallscope.profiler.spec import DeviceSpec, Subject
 from stallscope.reports import format as fmt
 from stallscope.reports.blocks import Bar, Cell, Column, Item, Items, Section, Table, Text, present
 from stallscope.reports.kv_sections import growth_of
-from stallscope.reports.plan_tables import choices_of, links_of, speculation_of, sweep_of
+from stallscope.reports.plan_tables import (
+    choices_of,
+    launches_of,
+    links_of,
+    speculation_of,
+    sweep_of,
+)
 from stallscope.reports.time_sections import operators_of
 
 _NO_CLASS = ("none", "client")  # under this load nothing of the device or the engine binds
@@ -45,6 +51,7 @@ def plan_sections(plan: Plan) -> tuple[Section, ...]:
             choices_of(plan.choices),
             speculation_of(plan.speculation),
             links_of(plan.links),
+            launches_of(plan.launches),
             _notes(plan),
             _memory(plan.memory, plan.subject),
             _phases(plan),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from stallscope.analyzers.cost.speculation import Speculation
-from stallscope.analyzers.plan.result import Attribution, Choice, LinkRow, Sweep
+from stallscope.analyzers.plan.result import Attribution, Choice, Interval, Launches, LinkRow, Sweep
 from stallscope.reports import format as fmt
 from stallscope.reports.blocks import Cell, Column, Section, Table, Text
 
@@ -121,6 +121,24 @@ def _link(row: LinkRow) -> tuple[Cell, ...]:
         *("" if v is None else fmt.seconds(v) for v in (row.ttft_s, row.tpot_s)),
         _rate(row.throughput_tokens_per_s),
     )
+
+
+def launches_of(found: Launches | None) -> Section:
+    """Say what launching a decode step's kernels costs, from graphs and one by one."""
+    if found is None:
+        return Section("", ())
+    text = (
+        f"{found.kernels:,} kernels, estimated. Replayed from CUDA graphs, as engines do by "
+        f"default, they take {_between(found.graph_s)} of a step of {fmt.seconds(found.step_s)}. "
+        f"Launched one by one (--enforce-eager) they keep the host busy for "
+        f"{_between(found.eager_s)}: a step of {_between(found.eager_step_s)}."
+    )
+    return Section("Launching a decode step", (Text(text),))
+
+
+def _between(interval: Interval) -> str:
+    least, most = (fmt.seconds(value) for value in interval)
+    return least if least == most else f"{least} to {most}"
 
 
 def speculation_of(found: Speculation | None) -> Section:

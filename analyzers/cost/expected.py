@@ -105,6 +105,13 @@ class ExpectedModel(CostModel):
             transfer=self.machine.transfer_s,
         )
 
+    def kernels(self, shape: StepShape) -> int:
+        """Count the kernels of a step: products, attention, small ones, and sums over ranks."""
+        operators = step_operators(self.spec, shape, dtype=self.dtype, kv_dtype=self.kv_dtype)
+        large = sum(kernel.instances for kernel in _kernels(operators, self, self.reach))
+        sums = self.spec.blocks if self.machine.ranks > 1 else 0
+        return large + round(self.spec.blocks / 2 * self.reach.small_kernels) + sums
+
     def _products_of(self, shape: StepShape) -> StepTime:
         """Time the linears and the small kernels; a run repeats few row counts."""
         key = (shape.tokens, shape.logit_rows)

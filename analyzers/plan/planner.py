@@ -6,18 +6,21 @@ from dataclasses import replace
 
 from stallscope.analyzers.cost.arithmetic import ffn_share, num_parameters
 from stallscope.analyzers.cost.calibration import NoCostModel, build_cost_model
+from stallscope.analyzers.cost.expected import ExpectedModel
 from stallscope.analyzers.cost.likely import likely_model
+from stallscope.analyzers.cost.operators import decode_shape
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.cost.speculation import Speculation, speculate
 from stallscope.analyzers.kv_life import kv_rows
 from stallscope.analyzers.plan.choices import compare_choices
+from stallscope.analyzers.plan.launching import launches
 from stallscope.analyzers.plan.links import compare_links
 from stallscope.analyzers.plan.memory import memory_map
 from stallscope.analyzers.plan.notes import plan_notes, unpredicted
 from stallscope.analyzers.plan.options import PlanOptions, drafting, subject_of
 from stallscope.analyzers.plan.predicted_run import predicted_limit
 from stallscope.analyzers.plan.predictions import predictions
-from stallscope.analyzers.plan.result import MemoryMap, Plan, Sweep
+from stallscope.analyzers.plan.result import Launches, MemoryMap, Plan, Sweep
 from stallscope.analyzers.plan.steps import (
     mean_context,
     phase_operators,
@@ -65,6 +68,7 @@ def plan(options: PlanOptions) -> Plan:
         calibration=machine.calibration if machine is not None else None,
         speculation=_speculation(options, memory, cost),
         links=compare_links(options),
+        launches=_launches(options, memory, cost),
         **predicted,
     )
 
@@ -73,6 +77,19 @@ def _sweep(options: PlanOptions, memory: MemoryMap, cost: CostModel | None) -> S
     if cost is None or not options.sweep:
         return None
     return sweep(options, cost, memory)
+
+
+def _launches(options: PlanOptions, memory: MemoryMap, cost: CostModel | None) -> Launches | None:
+    """Say what launching a decode step's kernels costs, at the plan's load as far as it fits."""
+    most = memory.max_concurrency
+    if cost is None or most == 0:
+        return None
+    model, overhead = likely_model(cost)
+    if not isinstance(model, ExpectedModel):
+        return None
+    batch = options.concurrency if most is None else min(options.concurrency, most)
+    window = options.model.sliding_window
+    return launches(model, decode_shape(batch, mean_context(options), window=window), overhead)
 
 
 def _speculation(

@@ -19,6 +19,8 @@ ErrorFrom = Literal["left out", "public runs", "untested"]
 # What engines take of a GPU's memory by default (vLLM's gpu_memory_utilization).
 MEMORY_FRACTION = 0.90
 
+Interval = tuple[float, float]  # the least and the most
+
 
 @dataclass(frozen=True, slots=True)
 class MemoryMap:
@@ -134,6 +136,21 @@ class Sweep:
 
 
 @dataclass(frozen=True, slots=True)
+class Launches:
+    """A decode step of so many kernels; seconds, intervals from the least to the most.
+
+    `step_s` is expected with CUDA graphs, `graph_s` what replaying takes of it. One by one the host
+    takes `eager_s`, beside the device, so that the longer of them counts: `eager_step_s`.
+    """
+
+    kernels: int
+    step_s: float
+    graph_s: Interval
+    eager_s: Interval
+    eager_step_s: Interval
+
+
+@dataclass(frozen=True, slots=True)
 class LinkRow:
     """A link between devices and one to the host, with what a plan takes over them.
 
@@ -190,3 +207,4 @@ class Plan:
     calibration: Calibration | None = None
     limit: PredictedLimit | None = None
     links: tuple[LinkRow, ...] = ()
+    launches: Launches | None = None  # None where no kernels are expected: not a GPU of the table
