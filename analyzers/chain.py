@@ -64,7 +64,8 @@ def binding(judgement: Judgement, found: Mapping[str, Measure]) -> tuple[str, ..
             return _of_host(found, is_front=limit == "front")
         case "interconnect":
             way = prevailing_way(found)
-            return () if way is None else (way,)
+            marked = ("copies_marked",) if "copies_marked" in found else ()
+            return marked if way is None else (way,)
         case "client":
             return ("client",)
         case "device" if judgement.decision.finding == CORES_TAKEN:

@@ -12,6 +12,7 @@ _NUMBERS: Mapping[str, tuple[str, ...]] = {
     "kv_pool": ("bytes", "tokens"),
     "kv_alloc": ("blocks", "bytes"),
     "kv_read": ("bytes",),
+    "copy": ("bytes", "length_ns"),
     "trace_figure": ("value",),
 }
 _TEXTS: Mapping[str, tuple[str, ...]] = {

@@ -78,7 +78,9 @@ def _moves(capture: Capture, costs: Sequence[StepCost]) -> list[NotObservable]:
         reason = f"{subject.num_devices} devices, and no bandwidth between them is known; {rest}"
         how = f"give the link's bandwidth with --gpu-file, or {_TRACE}"
         found.append(NotObservable("communication between devices", reason, how))
-    if subject.engine != "builtin" and any("transfer" not in c.traced for c in costs):
+    if subject.engine != "builtin" and any(
+        "transfer" not in c.traced and c.copied_s is None for c in costs
+    ):
         reason = f"nothing recorded tells of copies over the host link; {rest}"
         found.append(NotObservable("transfer over the host link", reason, _TRACE))
     return found

@@ -14,6 +14,7 @@ from stallscope.analyzers.kv_life import copied, of_all_devices
 from stallscope.analyzers.padding import padding_measures
 from stallscope.analyzers.phase_counters import PHASES, phase_measures
 from stallscope.analyzers.step.budget import StepCost
+from stallscope.analyzers.step.copies import MARKED_MEASURES, marked_measures
 from stallscope.analyzers.step.core_measures import CORE_MEASURES
 from stallscope.analyzers.step.origins import origin_of_host
 from stallscope.analyzers.token_rates import RATE_MEASURES, token_rates
@@ -152,6 +153,7 @@ MEASURES: dict[str, tuple[str, str]] = {
     **TRACE_MEASURES,
     **COPY_MEASURES,
     **CORE_MEASURES,
+    **MARKED_MEASURES,
 }
 
 
@@ -296,5 +298,6 @@ def step_measures(
         *(m for phase in PHASES for m in phase_measures(capture, phase)),
         *trace_measures(capture),
         *copy_measures(capture),
+        *marked_measures(capture, costs),
         *probe_measures(capture),
     )

@@ -17,6 +17,7 @@ from stallscope.analyzers.load.span import Span, run_span
 from stallscope.analyzers.ranks import engine_steps
 from stallscope.analyzers.result import Throughput
 from stallscope.analyzers.step.budget import StepCost, cost_steps, measured_steps
+from stallscope.analyzers.step.copies import with_copies
 from stallscope.analyzers.step.trace import with_trace
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.profiler.capture import Capture
@@ -67,7 +68,8 @@ def prepare(capture: Capture, thresholds: Thresholds) -> Run:
 
 def _prepared(capture: Capture, thresholds: Thresholds, model: CostModel | NoCostModel) -> Run:
     cost = model if isinstance(model, CostModel) else None
-    costs = with_trace(cost_steps(engine_steps(measured_steps(capture)), cost), capture)
+    steps = engine_steps(measured_steps(capture))
+    costs = with_copies(with_trace(cost_steps(steps, cost), capture), capture)
     missing = model if isinstance(model, NoCostModel) else None
     if is_benchmark_only(capture):
         found = benchmark_costs(capture, cost)

@@ -1,7 +1,8 @@
 """Runs of the built-in engine on the CPU with a cause put in from outside, and their captures.
 
-Nothing here is known to the engine or to the rules: a sleep sits in the hook before each step, the
-caps are the options that any user has, the neighbour is another process.
+Nothing here is known to the engine or to the rules: a sleep sits in the hook before each step, a
+throttled copy in the one that fetches what a step needs, the caps are the options that any user
+has, the neighbours are other processes.
 """
 
 from __future__ import annotations
@@ -49,6 +50,10 @@ class Size:
         return f"{self.model} {self.requests}/{self.concurrency} {tokens}"
 
 
+LAYER_BYTES = 4 << 20  # of an offloaded layer's weights, copied before each step
+CHUNK_BYTES = 1 << 18
+
+
 @dataclass(slots=True)
 class Pace:
     """How long to hold a step up, from what the step before took without that."""
@@ -63,6 +68,25 @@ class Pace:
     def leave(self) -> None:
         """Note that the step goes on."""
         self._left_ns = time.perf_counter_ns()
+
+
+class Link:
+    """A layer's weights that lie elsewhere, and a link that is slow: chunks are held back."""
+
+    def __init__(self, pace: Pace) -> None:
+        self._pace = pace
+        self._there, self._here = bytes(LAYER_BYTES), bytearray(LAYER_BYTES)
+
+    def fetch(self) -> int:
+        """Copy them all, as fast as the link goes, and return how many bytes they were."""
+        start_s, length_s = time.perf_counter(), self._pace.delay_s()
+        for at in range(0, LAYER_BYTES, CHUNK_BYTES):
+            end = at + CHUNK_BYTES
+            self._here[at:end] = self._there[at:end]
+            due_s = start_s + length_s * end / LAYER_BYTES
+            time.sleep(max(0.0, due_s - time.perf_counter()))
+        self._pace.leave()
+        return LAYER_BYTES
 
 
 SPIN = """
@@ -96,17 +120,23 @@ def neighbours() -> Iterator[None]:
 
 def capture_of(cause: str, seed: int, size: Size) -> Capture:
     """Run a size with a cause, or with none ("clean"), and return what was recorded."""
+    with tempfile.TemporaryDirectory() as folder:
+        options = _options(Path(folder), cause, seed, size)
+        with neighbours() if cause == "device" else contextlib.nullcontext():
+            run(options, hooks=_hooks(cause))
+        return read_capture(options.capture)
+
+
+def _hooks(cause: str) -> Hooks:
     pace = Pace()
 
     def sleep() -> None:
         time.sleep(pace.delay_s())
         pace.leave()
 
-    with tempfile.TemporaryDirectory() as folder:
-        options = _options(Path(folder), cause, seed, size)
-        with neighbours() if cause == "device" else contextlib.nullcontext():
-            run(options, hooks=Hooks(before_step=sleep if cause == "host" else None))
-        return read_capture(options.capture)
+    if cause == "interconnect":
+        return Hooks(fetch=Link(pace).fetch)
+    return Hooks(before_step=sleep if cause == "host" else None)
 
 
 def _options(folder: Path, cause: str, seed: int, size: Size) -> RunOptions:

@@ -118,7 +118,7 @@ class EngineSample(NamedTuple):
 
 class Event(NamedTuple):
     """Something that happened once: admit, kv_alloc, kv_init, kv_append, kv_read, kv_free,
-    preempt, oom, throttle, error, gap, probe."""
+    preempt, copy, oom, throttle, error, gap, probe."""
 
     t_ns: int
     kind: str

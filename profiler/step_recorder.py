@@ -10,6 +10,7 @@ from typing import Any
 from stallscope.profiler.capture import Step
 from stallscope.profiler.capture_schema import Row
 from stallscope.profiler.capture_writer import CaptureWriter
+from stallscope.profiler.copy_span import CopySpan
 from stallscope.profiler.counts import BITS, count, stored
 from stallscope.profiler.engine_sampler import UNKNOWN, EngineState, State, plain_state
 from stallscope.profiler.notes import Work
@@ -147,6 +148,25 @@ class StepRecorder:
         elif type(t_ns) is not int or t_ns >> BITS:
             t_ns = stored("t_ns", t_ns)
         self._writer.put(("kv", t_ns, appended, read, token_bytes))
+
+    def copy(self, size_bytes: int, *, in_forward: bool = False) -> CopySpan:
+        """Time a copy over a link that the loop waits for: `with recorder.copy(size): …`.
+
+        It leaves the event copy. `in_forward` says that it lies inside `step.forward()`.
+        """
+        return CopySpan(self, count("size_bytes", size_bytes), in_forward=in_forward)
+
+    def add_copy(
+        self, size_bytes: int, start_ns: int, length_ns: int, *, in_forward: bool = False
+    ) -> None:
+        """Record such a copy that was timed otherwise."""
+        self.event(
+            "copy",
+            t_ns=start_ns,
+            bytes=count("size_bytes", size_bytes),
+            length_ns=count("length_ns", length_ns),
+            in_forward=int(in_forward),
+        )
 
     def token(self, request: int, t_ns: int | None = None) -> None:
         """Record a generated token."""

@@ -19,11 +19,16 @@ PROGRESS_EVERY_NS = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """The engine's touch with the world; tests put a fake clock and a planted delay here."""
+    """The engine's touch with the world; tests put a fake clock and a planted delay here.
+
+    `fetch` brings what a step needs over a link, such as weights that lie elsewhere, and returns
+    its bytes; it is recorded as a copy that the step waits for.
+    """
 
     clock: Callable[[], int] = time.perf_counter_ns
     sleep: Callable[[float], None] = time.sleep
     before_step: Callable[[], None] | None = None
+    fetch: Callable[[], int] | None = None
     progress: Callable[[str], None] | None = None
 
 
@@ -115,6 +120,8 @@ class Engine:
     def _step(self, start_ns: int, log: LoadLog) -> int:
         if self._hooks.before_step is not None:
             self._hooks.before_step()
+        if self._hooks.fetch is not None:
+            self._fetch(self._hooks.fetch, log.recorder)
         plan = self._scheduler.schedule()
         state = log.scheduled(start_ns, plan, self._scheduler)
         for request in plan.preempted:
@@ -130,6 +137,11 @@ class Engine:
         log.sampled(end_ns, result.tokens)
         log.finished(end_ns, finished, self._scheduler)
         return end_ns
+
+    def _fetch(self, fetch: Callable[[], int], recorder: Recorder) -> None:
+        start_ns = self._hooks.clock()
+        size_bytes = fetch()
+        recorder.add_copy(size_bytes, start_ns, self._hooks.clock() - start_ns)
 
     def _chunk(self, chunk: ScheduledChunk) -> Chunk:
         tokens = self._token_ids[chunk.request][chunk.start : chunk.start + chunk.tokens]

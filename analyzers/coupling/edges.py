@@ -211,6 +211,13 @@ EDGES: tuple[Edge, ...] = (
         (),
         _METRICS,
     ),
+    Edge(
+        "copies_marked",
+        "copies-wait",
+        ("copies_marked", "copy_bytes_per_step", "copy_rate"),
+        (),
+        _METRICS,
+    ),
     *(
         Edge(way, "copies-wait", (way, "copies_exposed", "gpu_busy"), (), _METRICS)
         for way in ("copies_to_host", "copies_between_devices")

@@ -62,6 +62,7 @@ NODES: Mapping[str, str] = {
     # Links, and whoever sends
     "copies_to_device": "what kernels need (weights, KV cache or inputs) comes from the host",
     "copies_to_host": "results or KV cache are copied to the host",
+    "copies_marked": "what a step needs (weights, KV cache or inputs) comes over a link",
     "copies_between_devices": "devices copy data to each other",
     "communication_exposed": "devices exchange results, and compute nothing meanwhile",
     "copies-wait": "kernels wait for copies",

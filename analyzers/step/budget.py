@@ -24,7 +24,7 @@ class StepCost:
     `floor` is None where the cost model or the step's shape is not known; `probed` holds how much
     of its weights and compute was measured on the machine, `excess_s` what measured linears take
     beyond what their bytes and FLOPs explain. `traced` names the parts that a kernel trace
-    measured.
+    measured, `copied_s` is the time of copies that the recording marked, None where it marks none.
     """
 
     step: Step
@@ -34,6 +34,7 @@ class StepCost:
     probed: Mapping[str, float] = field(default_factory=dict)
     traced: frozenset[str] = frozenset()
     excess_s: float = 0.0
+    copied_s: float | None = None
 
     @property
     def unexplained_s(self) -> float | None:

@@ -23,6 +23,8 @@ def origin(
         return "derived", "step time − the parts above"
     if name == "host":
         return origin_of_host(costs)
+    if name == "transfer" and costs and all(c.copied_s is not None for c in costs):
+        return "measured", "copies that the recording marked"
     if name in ("communication", "transfer"):
         if is_traced:
             return "measured", "exposed time in the kernel trace"
@@ -43,8 +45,9 @@ def origin_of_host(costs: Sequence[StepCost]) -> tuple[Provenance, str]:
     if all("host" in c.traced for c in costs):
         return "measured", "time without a kernel in the trace, or outside the forward call"
     known = [c.step.host_ns is not None for c in costs]
+    less = ", less marked copies" if any(c.copied_s for c in costs) else ""
     if all(known):
-        return "measured", "step time outside the forward call, and gaps between steps"
+        return "measured", f"step time outside the forward call, and gaps between steps{less}"
     if any(known):
         return "bound", "gaps between steps, and what was marked inside them"
     return "bound", "gaps between steps; time inside them was not marked"

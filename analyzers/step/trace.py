@@ -109,25 +109,39 @@ def with_trace(costs: Sequence[StepCost], capture: Capture) -> tuple[StepCost, .
     shares = trace_shares(capture, costs)
     if not shares:
         return tuple(costs)
-    extra = {phase: _idle_rate(costs, phase, traced.idle) for phase, traced in shares.items()}
-    return tuple(_with(c, shares[c.step.phase], extra[c.step.phase]) for c in costs)
+    rates = {phase: _rates(costs, phase, traced) for phase, traced in shares.items()}
+    return tuple(_with(c, shares[c.step.phase], rates[c.step.phase]) for c in costs)
 
 
-def _idle_rate(costs: Sequence[StepCost], phase: str, idle: float) -> float:
-    """Return the share of a phase's forward time in which the device idled.
+@dataclass(frozen=True, slots=True)
+class _Rates:
+    """Of a phase: how much is the host's of the time outside the forward call, and inside it."""
 
-    The device idles outside the forward call too; that time is the host's already.
+    outside: float
+    inside: float
+
+
+def _rates(costs: Sequence[StepCost], phase: str, traced: Traced) -> _Rates:
+    """Make the host's time of a phase max(idle, outside the forward call − exposed copies).
+
+    The device idles outside the forward call too: that counts once. A copy that the loop waits for
+    there is the link's time and not the host's.
     """
     time_s = math.fsum(c.time_s for c in costs if c.step.phase == phase)
-    host_s = math.fsum(c.host_s for c in costs if c.step.phase == phase)
-    forward_s = time_s - host_s
-    return max(0.0, idle * time_s - host_s) / forward_s if forward_s > 0 else 0.0
+    outside_s = math.fsum(c.host_s for c in costs if c.step.phase == phase)
+    forward_s, idle_s = time_s - outside_s, traced.idle * time_s
+    host_s = max(0.0, outside_s - (traced.transfer or 0.0) * time_s)
+    host_s = max(host_s, min(idle_s, outside_s))
+    return _Rates(
+        outside=host_s / outside_s if outside_s > 0 else 1.0,
+        inside=max(0.0, idle_s - host_s) / forward_s if forward_s > 0 else 0.0,
+    )
 
 
-def _with(c: StepCost, traced: Traced, idle_rate: float) -> StepCost:
+def _with(c: StepCost, traced: Traced, rates: _Rates) -> StepCost:
     seen = {"communication": traced.communication, "transfer": traced.transfer}
     known = {part: share * c.time_s for part, share in seen.items() if share is not None}
-    host_s = c.host_s + idle_rate * (c.time_s - c.host_s)
+    host_s = rates.outside * c.host_s + rates.inside * (c.time_s - c.host_s)
     floor = None if c.floor is None else {**c.floor, **known}
     traced_parts = frozenset(("host", *known))
     return StepCost(c.step, c.time_s, host_s, floor, c.probed, traced_parts, c.excess_s)

@@ -12,13 +12,14 @@ from stallscope.profiler.evidence import Measure
 
 _MUCH_PAGEABLE = 0.1  # of the bytes from the host
 _LITTLE_TO_HIDE_BEHIND = 0.1  # of the time in kernels
+_MARKED = ("copies_marked", "copy_bytes_per_step", "copy_rate")
 
 _KEEP = Remedy(
     "keep on the device what is copied to it in every step, such as offloaded weights",
     ON_DEVICE,
     None,
     "host_to_device_bytes fall to the steps' inputs in a new trace",
-    ("copies_to_device", "host_to_device_bytes", "host_to_device_rate"),
+    ("copies_to_device", "host_to_device_bytes", "host_to_device_rate", *_MARKED),
     cost="device memory, which then lacks for KV",
 )
 _FIT = Remedy(
@@ -30,7 +31,7 @@ _FIT = Remedy(
     },
     None,
     "all weights stay on the devices; compare tokens/s",
-    ("copies_to_device", "host_to_device_bytes"),
+    ("copies_to_device", "host_to_device_bytes", *_MARKED),
     cost="a quality to be checked, or more GPUs",
 )
 _PIN = Remedy(
@@ -46,7 +47,7 @@ _OVERLAP = Remedy(
     {"pytorch": "torch.cuda.Stream(), with pinned memory and non_blocking=True"},
     None,
     "copies_exposed falls in a new trace",
-    ("copies_exposed", "gpu_busy"),
+    ("copies_exposed", "gpu_busy", "copies_marked"),
     cost="a second buffer on the device, and a change of code",
 )
 _LESS_BACK = Remedy(
@@ -88,15 +89,25 @@ def link_text(found: Mapping[str, Measure]) -> str | None:
     """Say which link takes most of the traced window, and how fast it runs."""
     way = prevailing_way(found)
     if way is None:
-        return None
+        return _marked_text(found)
     text = f"{_OF_WAY[way]} {percent(found[way].value)} of the traced window"
     rate = found.get("host_to_device_rate") if way == "copies_to_device" else None
     return text if rate is None else f"{text}, {rate.value / 1e9:.1f} GB/s for each device"
 
 
+def _marked_text(found: Mapping[str, Measure]) -> str | None:
+    rate, size = found.get("copy_rate"), found.get("copy_bytes_per_step")
+    if rate is None or size is None:
+        return None
+    moved = f"{size.value / 1e6:.3g} MB of copies a step at {rate.value / 1e9:.2g} GB/s"
+    return f"the loop waits for {moved}"
+
+
 def link_remedies(found: Mapping[str, Measure]) -> list[Remedy]:
     """Follow the way that prevails; without a trace, communication between devices."""
     way = prevailing_way(found)
+    if way is None and "copies_marked" in found:
+        return [_KEEP, _FIT, _OVERLAP]
     if way == "copies_to_device":
         return [_KEEP, _FIT, *([_PIN] if _is_pageable(found) else []), *_overlap(found)]
     if way == "copies_to_host":
