@@ -14,9 +14,10 @@ pytestmark = pytest.mark.slow
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "injected_causes.py"
 
 
-@pytest.mark.parametrize("cause", ["host", "capacity", "scheduling"])
+@pytest.mark.parametrize("cause", ["host", "interconnect", "capacity", "scheduling", "device"])
 def test_a_cause_that_was_put_in_is_named(cause: str) -> None:
-    """They hold on a busy machine too: caps are counts, and the sleep is 75 % of it."""
+    """They hold on a busy machine too: caps are counts, the sleep and the copy are 75 % of a step,
+    and who else takes the cores beside the neighbours takes them as well."""
     done = subprocess.run(
         [sys.executable, str(BENCHMARK), cause, "0", "1"],
         capture_output=True,

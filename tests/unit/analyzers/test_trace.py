@@ -9,7 +9,7 @@ from capture_builders import MS, ON_GPU, decodes, samples, step
 
 from stallscope.analyzers.diagnose import diagnose
 from stallscope.analyzers.result import BudgetPart, Diagnosis, PhaseBudget
-from stallscope.profiler.capture import Capture, KernelSummary, Step
+from stallscope.profiler.capture import Capture, Event, KernelSummary, Step
 
 
 def kernel(
@@ -26,6 +26,10 @@ def kernel(
 def traced(steps: tuple[Step, ...], *kernels: KernelSummary, busy: float) -> Capture:
     rows = samples("trace_kernel_busy", busy)
     return Capture(subject=ON_GPU, steps=steps, kernels=kernels, device_samples=rows)
+
+
+# The traced window is that of the steps.
+WINDOW = (Event(0, "trace_figure", None, {"name": "trace_window", "value": 0.2}),)
 
 
 def parts(budget: PhaseBudget) -> dict[str, BudgetPart]:
@@ -94,6 +98,20 @@ def test_exposed_communication_and_copies_are_measured() -> None:
     assert found["communication"].provenance == found["transfer"].provenance == "measured"
     # Idle for 10 %, all of which copies fill.
     assert found["host"].time_s == pytest.approx(0.0, abs=1e-9)
+
+
+def test_exposed_copies_outside_the_forward_call_are_not_the_hosts() -> None:
+    """Of 2 ms, 1.2 outside the forward call: 0.9 of that a copy, 0.2 idle, 0.1 a kernel."""
+    steps = decodes(100, 2.0, device_ns=round(0.8 * MS), host_ns=round(1.2 * MS))
+    rows = (kernel("gemv", 90), kernel("copy", 90, exposed_ms=90))
+    found = phases(diagnose(dataclasses.replace(traced(steps, *rows, busy=0.45), events=WINDOW)))
+    assert found["decode"]["transfer"].time_s == pytest.approx(0.090)
+    # max(idle for 1 - 0.45 - 0.45 of 200 ms, 120 - 90 ms): a kernel ran in 10 of these.
+    assert found["decode"]["host"].time_s == pytest.approx(0.030)
+    # Copies in the forward call leave idle time outside it to the host: max(110, 120 - 90).
+    late = (kernel("gemv", 0), kernel("copy", 90, exposed_ms=90))
+    found = phases(diagnose(dataclasses.replace(traced(steps, *late, busy=0.0), events=WINDOW)))
+    assert found["decode"]["host"].time_s == pytest.approx(0.110)
 
 
 def test_unknown_exposure_stays_unknown_and_a_trace_without_copies_has_none() -> None:

@@ -234,3 +234,24 @@ def test_a_negative_rate_is_refused_before_the_file_is_made(path: Path) -> None:
     with pytest.raises(ValueError, match="sample_hz=-1"):
         Recorder(path, sample_hz=-1)
     assert not path.exists()
+
+
+def test_a_copy_that_the_loop_waits_for(path: Path, clock: Clock) -> None:
+    with recorder(path, clock) as recording:
+        with recording.copy(4096):
+            clock.pass_ns(700)
+        with recording.copy(8, in_forward=True):
+            clock.pass_ns(30)
+        recording.add_copy(9, start_ns=5, length_ns=6)
+        with pytest.raises(OSError, match="link"), recording.copy(1):
+            raise OSError("the link is down")
+        with pytest.raises(TypeError, match="size_bytes"):
+            recording.copy(1.5)  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match="length_ns"):
+            recording.add_copy(1, start_ns=5, length_ns=-1)
+    events = [e for e in read_capture(path).events if e.kind == "copy"]
+    assert [(e.t_ns, dict(e.data)) for e in events] == [
+        (5, {"bytes": 9, "length_ns": 6, "in_forward": 0}),
+        (1_000, {"bytes": 4096, "length_ns": 700, "in_forward": 0}),
+        (1_700, {"bytes": 8, "length_ns": 30, "in_forward": 1}),
+    ]

@@ -67,6 +67,7 @@ class Bench:
     config: SchedulerConfig
     eos: frozenset[int] = frozenset()
     before_step: Callable[[], None] | None = None
+    fetch: Callable[[], int] | None = None
     planner: Callable[[SchedulerConfig, Clock], Scheduling] = lambda config, clock: Scheduler(
         config
     )
@@ -82,7 +83,12 @@ class Bench:
             self.planner(self.config, self.clock),
             self.executor,
             generation=Generation(vocab_size=50, eos=self.eos),
-            hooks=Hooks(clock=self.clock, sleep=self.clock.sleep, before_step=self.before_step),
+            hooks=Hooks(
+                clock=self.clock,
+                sleep=self.clock.sleep,
+                before_step=self.before_step,
+                fetch=self.fetch,
+            ),
         )
         with self.recorder as recorder:
             for number, workload in enumerate(workloads):

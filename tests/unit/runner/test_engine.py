@@ -170,6 +170,23 @@ def test_an_injected_delay_moves_host_time_by_exactly_itself(bench: Callable[...
         assert b.end_ns - b.start_ns == a.end_ns - a.start_ns + 3_000_000
 
 
+def test_what_a_step_fetches_is_a_copy_in_it(bench: Callable[..., Bench]) -> None:
+    slow = bench()
+
+    def fetch() -> int:
+        slow.clock.sleep(0.003)
+        return 4096
+
+    slow.fetch = fetch
+    capture = slow.run(ClosedLoop(sizes((6, 4)), concurrency=1))
+    assert [(e.t_ns, dict(e.data)) for e in events(capture, "copy")] == [
+        (step.start_ns, {"bytes": 4096, "length_ns": 3_000_000, "in_forward": 0})
+        for step in capture.steps
+    ]
+    # 2 ms of sampling beside it are the host's: the row holds both.
+    assert [step.host_ns for step in capture.steps] == [5_000_000] * 4
+
+
 def test_preemption_is_told_in_events_and_times(bench: Callable[..., Bench]) -> None:
     # The scheduler's own test works this plan out: 4 blocks of 4, two prompts of 7, request 1
     # goes out in the third step and comes back when request 0 has ended.
