@@ -16,12 +16,18 @@ class RunQueue:
     """Reads the second figure of /proc/self/task/TID/schedstat: nanoseconds on a run queue.
 
     `longest()` reads, `threads()` tells the other figure of that reading. Both are means since the
-    reading before; a reading that would cost more than 0.1 % of a core is left out.
+    reading before; a reading that would cost more than 0.1 % of a core is left out. Its cost is
+    its CPU time (`work`): on a full machine it may last a hundred times as long.
     """
 
-    def __init__(self, proc: Path, clock: Callable[[], int] = time.perf_counter_ns) -> None:
+    def __init__(
+        self,
+        proc: Path,
+        clock: Callable[[], int] = time.perf_counter_ns,
+        work: Callable[[], int] = time.thread_time_ns,
+    ) -> None:
         self._tasks = str(proc / "self" / "task")
-        self._clock = clock
+        self._clock, self._work = clock, work
         self._waited_ns: dict[str, int] = {}
         self._read_ns, self._next_ns = clock(), 0
         self._threads: float | None = None
@@ -45,7 +51,7 @@ class RunQueue:
 
     def _read(self) -> list[int]:
         """Return what each thread waited since the last time; one that is new, since it began."""
-        self._read_ns = self._clock()
+        self._read_ns, work_ns = self._clock(), self._work()
         before, self._waited_ns = self._waited_ns, {}
         for task in os.listdir(self._tasks):
             waited_ns = _waited_ns(f"{self._tasks}/{task}/schedstat")
@@ -53,7 +59,7 @@ class RunQueue:
                 self._waited_ns[task] = waited_ns
         if not self._waited_ns:
             raise OSError(f"no thread under {self._tasks} has a schedstat")
-        self._next_ns = self._read_ns + round((self._clock() - self._read_ns) / _MOST_COST)
+        self._next_ns = self._read_ns + round((self._work() - work_ns) / _MOST_COST)
         return [max(0, now - before.get(task, 0)) for task, now in self._waited_ns.items()]
 
 

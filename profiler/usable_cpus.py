@@ -39,7 +39,7 @@ class UsableCpus:
         clock: Callable[[], int] = time.perf_counter_ns,
     ) -> None:
         self._stat, self._names = proc / "stat", frozenset(f"cpu{i}".encode() for i in cpus)
-        self._own_s, self._clock = own_s or (lambda: own_cpu_s(proc)), clock
+        self._own_s, self._clock = own_s or (lambda: own_cpu_s(str(proc))), clock
         self._before = clock(), Spent(0.0, 0.0), 0.0
         self._stolen: float | None = None
         with suppress(OSError):  # then the first call, a probe, says what is missing
@@ -76,8 +76,9 @@ def spent_by(stat: bytes, names: Collection[bytes]) -> Spent:
 
     "steal" is apart; the time of guests is within "user" and "nice" already (man 5 proc_stat).
     """
-    lines = [line.split() for line in stat.splitlines() if line.startswith(b"cpu")]
-    rows = [[int(figure) for figure in line[1:]] for line in lines if line[0] in names]
+    lines = stat.partition(b"\nintr")[0].splitlines()  # what follows may be long
+    found = [line.split() for line in lines if line.partition(b" ")[0] in names]
+    rows = [[int(figure) for figure in line[1:]] for line in found]
     if len(rows) < len(names):
         raise ValueError(f"/proc/stat tells of {len(rows)} of the {len(names)} CPUs in use")
     tick_s = 1 / os.sysconf("SC_CLK_TCK")

@@ -32,7 +32,7 @@ class Proc:
         (self.folder / "self" / "task" / task / "schedstat").unlink()
 
     def queue(self) -> RunQueue:
-        return RunQueue(self.folder, lambda: self.now_ns)
+        return RunQueue(self.folder, lambda: self.now_ns, lambda: 0)
 
 
 def test_the_longest_wait_and_all_of_them(tmp_path: Path) -> None:
@@ -56,19 +56,19 @@ def test_the_longest_wait_and_all_of_them(tmp_path: Path) -> None:
 
 
 def test_a_costly_reading_is_left_out_until_it_is_a_thousandth(tmp_path: Path) -> None:
-    """With a clock that moves 1 ms a call a reading takes 1 ms: the next one is due after 1 s."""
-    proc = Proc(tmp_path)
+    """A reading that works 1 ms is due again after 1 s, however long it lasted."""
+    proc, work_ns = Proc(tmp_path), [0]
     proc.waits(a=0)
 
-    def clock() -> int:
-        proc.now_ns += 1_000_000
-        return proc.now_ns
+    def work() -> int:
+        work_ns[0] += 1_000_000
+        return work_ns[0]
 
-    queue = RunQueue(tmp_path, clock)
-    proc.now_ns = S // 2
+    queue = RunQueue(tmp_path, lambda: proc.now_ns, work)
+    proc.now_ns = S - 1
     assert queue.longest() is None
     assert queue.threads() is None
-    proc.now_ns = 2 * S
+    proc.now_ns = S
     assert queue.longest() == 0.0
     assert queue.threads() == 0.0
 

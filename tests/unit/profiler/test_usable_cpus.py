@@ -70,7 +70,7 @@ def test_processes_that_this_one_started_are_its_own() -> None:
     before_s = own_cpu_s()
     with subprocess.Popen(SPIN) as child:
         try:
-            assert str(child.pid) in descendants(Path("/proc"), "self")
+            assert str(child.pid) in descendants("/proc", "self")
             wait_until(lambda: own_cpu_s() - before_s > 0.3)
         finally:
             child.kill()
@@ -79,7 +79,7 @@ def test_processes_that_this_one_started_are_its_own() -> None:
     start = ["sh", "-c", '"$0" -c "while True: pass" >/dev/null 2>&1 & echo $!', sys.executable]
     stranger = int(subprocess.check_output(start))
     try:
-        ours = set(descendants(Path("/proc"), "self"))
+        ours = set(descendants("/proc", "self"))
     finally:
         os.kill(stranger, 9)
     assert str(stranger) not in ours
