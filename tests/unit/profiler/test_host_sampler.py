@@ -53,17 +53,21 @@ def test_memory_is_that_of_meminfo_or_less_in_a_container() -> None:
 
 
 def test_cpu_cores_tell_work_from_sleep() -> None:
-    def cores(seconds: float, *, spin: bool) -> float:
-        reading = CpuCores()
-        used_s, end_s = time.process_time(), time.perf_counter() + seconds
-        while time.perf_counter() < end_s:
-            if not spin:
-                time.sleep(seconds)
-        used_s = time.process_time() - used_s
-        assert reading() == pytest.approx(used_s / seconds, abs=0.15)
-        return used_s / seconds
+    """However little of a core this process gets: what it used over the time that passed."""
 
-    assert cores(0.3, spin=False) < 0.2 < cores(0.3, spin=True)
+    def cores(*, spin: bool) -> tuple[float, float]:
+        reading = CpuCores()
+        started_s, used_s = time.perf_counter(), time.process_time()
+        if not spin:
+            time.sleep(0.3)
+        while spin and time.process_time() - used_s < 0.2:
+            pass
+        used_s, length_s = time.process_time() - used_s, time.perf_counter() - started_s
+        assert reading() == pytest.approx(used_s / length_s, abs=0.15)
+        return used_s, length_s
+
+    assert cores(spin=False)[0] < 0.1
+    assert cores(spin=True)[0] >= 0.2
 
 
 @linux
