@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from stallscope.analyzers.result import Window
+from stallscope.profiler.wording import figure
 
 _BRIEF = 0.1  # of the run: a shorter stretch is the beginning, the end, or a dip
 _MOST = 4  # stretches that a sentence can hold
@@ -98,7 +99,7 @@ def changes_text(windows: Sequence[Window]) -> str | None:
 
 def _seconds(value: float) -> str:
     """Return seconds in the three digits that the chart beside the sentence has."""
-    return f"{value:.3g}" if value < 999.5 else f"{value:,.0f}"
+    return figure(value)
 
 
 def _shares(found: Sequence[Window]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from stallscope.analyzers.advice import advise
 from stallscope.analyzers.benchmark.facts import is_benchmark_only, of_trial
-from stallscope.analyzers.benchmark.latency import client_latencies
+from stallscope.analyzers.benchmark.latency import client_latencies, median_note
 from stallscope.analyzers.benchmark.measures import benchmark_measures
 from stallscope.analyzers.benchmark.others import others_note
 from stallscope.analyzers.benchmark.step import all_steps, step_notes
@@ -174,6 +174,7 @@ def diagnose(
             *others_note(capture),
             *sweep_note(capture, sweep),
             *step_notes(capture, run.costs),
+            *median_note(capture),
             *mean_step_note(capture, run.cost, run.span),
             *padding_note(run.costs, run.cost),
             *calibration_note(run.costs, run.cost),

@@ -10,6 +10,7 @@ from stallscope.analyzers.load.engines import moments
 from stallscope.analyzers.result import Diagnosis, Fleet, Replica
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.profiler.capture import Capture
+from stallscope.profiler.wording import figure
 
 # Nothing was measured for these lines: they are chosen so that what is named is plain to see.
 _SLOW = 0.75  # of the others' tokens a second for each running request
@@ -124,7 +125,8 @@ def _marked(group: Sequence[Replica]) -> Iterator[Replica]:
         if own < _SLOW * usual and (row.running or 0.0) <= _ALIKE * load:
             yield replace(
                 row,
-                remark=f"slow: {own:.3g} tokens/s for each running request, others {usual:.3g}, "
+                remark=f"slow: {figure(own)} tokens/s for each running request, others "
+                f"{figure(usual)}, "
                 "at no more load",
             )
         else:

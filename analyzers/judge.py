@@ -194,7 +194,7 @@ def judge(
     demand = benchmark_demand(capture) or observe_demand(capture, span)
     load = classify_load(demand, t)
     budgets = phase_budgets(costs, cost) or sampled_budgets(capture, cost, span)
-    late = late_sender(capture)
+    late = late_sender(capture, load)
     if late is not None:
         return Judgement(load, late, demand, None, budgets, branch="sender")
     outside = decide_in_front(capture, demand, span, t)

@@ -14,6 +14,7 @@ from stallscope.analyzers.result import Remedy, WontHelp
 from stallscope.analyzers.step.limit import QUALITY, Decision
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.evidence import Measure
+from stallscope.profiler.wording import figure
 
 LEAST = 1.9  # copies: the engine rounds the figures that it prints
 _MOST_SURE = 0.6  # where a start is all there is: nobody yet asked for more than the pool holds
@@ -42,8 +43,8 @@ class KvCopies:
             f"Each rank's KV cache takes {self.stored_bytes:,.0f} bytes a token, where a token has "
             f"{self.whole_bytes:,} in all ({self.formula}): {self.ranks} ranks hold "
             f"{self.copies:.1f} copies. Split between them, the same memory would hold "
-            f"{self.pool_tokens * self.copies / 1e6:.3g} million tokens, not "
-            f"{self.pool_tokens / 1e6:.3g} million"
+            f"{figure(self.pool_tokens * self.copies / 1e6)} million tokens, not "
+            f"{figure(self.pool_tokens / 1e6)} million"
         )
 
 

@@ -22,6 +22,7 @@ from stallscope.analyzers.trace_copies import COPY_MEASURES, copy_measures
 from stallscope.analyzers.trace_figures import TRACE_MEASURES, trace_measures
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.evidence import BoundSide, Measure
+from stallscope.profiler.wording import figure
 
 # name → (unit, meaning); docs/metrics.md lists the same names.
 MEASURES: dict[str, tuple[str, str]] = {
@@ -248,7 +249,7 @@ def stream_measure(capture: Capture, costs: Sequence[StepCost], cost: CostModel)
     if work is None or not work.time_s:
         return []
     rate = device.memory_bytes_per_s * cost.machine.ranks
-    source = f"bytes that must move / (step time × {device.kind} {rate / 1e9:.4g} GB/s)"
+    source = f"bytes that must move / (step time × {device.kind} {figure(rate / 1e9, 4)} GB/s)"
     value = work.bytes / work.time_s / rate
     return [measure("mbu_decode_stream", value, "estimated", source)]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from stallscope.analyzers.event_fields import number, text, whole_events
 from stallscope.profiler.capture import Capture, Event
 from stallscope.profiler.spec import ModelSpec
+from stallscope.profiler.wording import counted
 
 _STAGES = {
     "weights": "loading the weights",
@@ -50,7 +51,7 @@ def is_of_a_start(event: Event) -> bool:
 
 
 def buffer_of(event: Event) -> str | None:
-    """Name what the memory was asked for, where a traceback tells: "logits"."""
+    """Name what the memory was asked for, where a traceback tells: "logits"; "host": its own."""
     return text(event, "buffer")
 
 
@@ -59,6 +60,8 @@ def refusal_text(event: Event, model: ModelSpec | None) -> str:
     stage = refused_at(event)
     words = f" while {_STAGES.get(stage, f'in stage {stage}')}" if stage is not None else ""
     asked, free = number(event, "bytes"), number(event, "free_bytes")
+    if buffer_of(event) == "host":
+        return f"{words} (the system killed the process for the host's memory, not the device's)"
     if buffer_of(event) == "logits":
         words += f", in {_logits_text(event, model, asked)}"
     if not asked:
@@ -71,7 +74,7 @@ def _logits_text(event: Event, model: ModelSpec | None, asked: float | None) -> 
     """Say how many rows of logits that was: as the engine counts them, else as fp32 ones fit."""
     rows = number(event, "rows")
     if rows:
-        return f"the sampler's logits of {rows:,.0f} sequences"
+        return f"the sampler's logits of {counted(rows, 'sequence')}"
     if asked and model is not None:
         fitting = asked / (model.vocab_size * _LOGIT_BYTES)
         return (

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from stallscope.analyzers.step.budget import StepCost
 from stallscope.analyzers.words import percent
+from stallscope.profiler.wording import figure
 
 MUCH = 0.20  # of a phase's time
 
@@ -21,8 +22,9 @@ def gap_notes(costs: Sequence[StepCost]) -> tuple[str, ...]:
         between_s = time_s - own_s
         if time_s and between_s >= MUCH * time_s:
             notes.append(
-                f"Of {phase}'s {time_s:.3g} s, {percent(between_s / time_s)} passes between steps: "
-                f"a step itself takes {own_s / len(chosen) * 1e3:.3g} ms on average. That time "
+                f"Of {phase}'s {figure(time_s)} s, {percent(between_s / time_s)} passes between "
+                f"steps: a step itself takes {figure(own_s / len(chosen) * 1e3)} ms on average. "
+                "That time "
                 "counts as the host's, since requests were under way; if nothing was to be done "
                 "then, it is no loss."
             )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,10 +26,12 @@ from stallscope.options import (
 from stallscope.output import FAILED_ON, Output, check_output, put, text_width, wants_color
 from stallscope.same_files import check_distinct, check_not_read
 from stallscope.thresholds_file import read_thresholds
+from stallscope.varied_values import with_values
 
 if TYPE_CHECKING:
     from stallscope.analyzers.experiment.result import Comparison, Figure, Run
     from stallscope.analyzers.thresholds import Thresholds
+    from stallscope.profiler.capture import Capture
 
 FILES_HELP = "What diagnose reads, one run a file; or one table of runs (CSV), one run a line."
 
@@ -74,9 +75,11 @@ def compare(
     vary = None if vary is None else spelled(vary)
     check_distinct(files)
     with collected_seldom():
-        runs = tuple(_runs(files, limits, known, left_out))
+        read = tuple(_runs(files, limits, known, left_out))
+    runs = tuple(run for run, _ in read)
     if values is not None and vary is not None:
-        runs = _with_values(runs, vary, values)
+        captures = {run.name: capture for run, capture in read if capture is not None}
+        runs = with_values(runs, vary, values, captures)
     if len(runs) < 2:
         raise UsageError("compare takes two runs or more; diagnose judges one")
     from stallscope.analyzers.experiment.compare import compare as compare_runs
@@ -94,17 +97,19 @@ def spelled(setting: str) -> str:
 
 def _runs(
     files: Sequence[Path], limits: Thresholds, facts: dict[str, Any], left_out: str | None
-) -> Iterator[Run]:
+) -> Iterator[tuple[Run, Capture | None]]:
+    """Yield the runs, each with what was recorded of it; a table records nothing."""
     from stallscope.analyzers.experiment.figures import run_of
     from stallscope.profiler.file_kinds import input_kind
     from stallscope.profiler.reading import read_input
 
     for path, name in zip(files, short_names(files), strict=True):
         if input_kind(path) is None and (rows := _written_down(path)):
-            yield from rows
+            yield from ((row, None) for row in rows)
             continue
         capture = noting(read_input(path), left_out)
-        yield run_of(name, judge_capture(capture, thresholds=limits, goal=None, facts=facts))
+        diagnosis = judge_capture(capture, thresholds=limits, goal=None, facts=facts)
+        yield run_of(name, diagnosis), capture
 
 
 def short_names(files: Sequence[Path]) -> tuple[str, ...]:
@@ -148,23 +153,6 @@ def _figure(value: float, unit: str, path: Path, is_under: bool) -> Figure:
 def _unit(rate: str) -> str:
     what = rate.removesuffix("_per_s").removeprefix("output_").removeprefix("input_")
     return f"{what.replace('_', ' ')}/s"
-
-
-def _with_values(runs: Sequence[Run], vary: str, text: str) -> tuple[Run, ...]:
-    values = [part.strip() for part in text.split(",")]
-    if len(values) != len(runs) or not all(values):
-        raise UsageError(f"--values: {len(values)} of them for {len(runs)} runs; give one for each")
-    return tuple(
-        replace(run, settings={**run.settings, vary: _value(value)})
-        for run, value in zip(runs, values, strict=True)
-    )
-
-
-def _value(text: str) -> float | str:
-    try:
-        return float(text)
-    except ValueError:
-        return text
 
 
 def _check_metric(runs: Sequence[Run], metric: str | None) -> None:

@@ -123,10 +123,8 @@ def local(names: Sequence[str]) -> Iterator[list[Path]]:
 def named(capture: Capture, paths: Sequence[Path], names: Sequence[str]) -> Capture:
     """Name sources as the user does. A capture that names no source is the source itself."""
     from stallscope.profiler.capture import Source
+    from stallscope.profiler.renamed import renamed
 
     if not capture.sources:
         return replace(capture, sources=(Source(0, "stallscope", names[0], "monotonic", 0, 0),))
-    given = {str(path): name for path, name in zip(paths, names, strict=True)}
-    return replace(
-        capture, sources=tuple(s._replace(path=given.get(s.path, s.path)) for s in capture.sources)
-    )
+    return renamed(capture, {str(path): name for path, name in zip(paths, names, strict=True)})

@@ -21,8 +21,8 @@ from stallscope.profiler.profiler_text import has_profiler_text
 from stallscope.profiler.regular_file import check_readable, other_kind
 from stallscope.profiler.runtime_lines import is_stamped, unstamped
 from stallscope.profiler.server_log.client_block import tells_load
-from stallscope.profiler.server_log.docker import is_docker, texts_in
 from stallscope.profiler.server_log.reader import has_log
+from stallscope.profiler.server_log.records import is_records, texts_in
 from stallscope.profiler.server_log.refused import is_raised
 from stallscope.profiler.telemetry.formats import form_of
 from stallscope.profiler.text_lines import decoded
@@ -84,8 +84,8 @@ def input_kind(path: Path) -> InputKind | None:
             return InputKind.CAPTURE
         return InputKind.NSYS_SQLITE if _is_nsys(path, head) else None
     text = decoded(_unzipped(head) if head.startswith(GZIP) else head)
-    if is_docker(text):
-        return InputKind.SERVER_LOG if has_log(list(texts_in(text))) else None
+    if is_records(text) and has_log(list(texts_in(text))):
+        return InputKind.SERVER_LOG
     if not _is_trace(text) and has_results(text):
         return InputKind.BENCHMARK
     if _JSON_START.match(text):

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from stallscope.errors import InputError
 from stallscope.profiler.capture import Capture, Event, Source
 from stallscope.profiler.text_lines import text_lines
+from stallscope.profiler.wording import figure
 
 # Nsight Compute and Nsight Systems name this page where a driver keeps its counters to itself.
 _NO_PERMISSION = re.compile(
@@ -114,7 +115,7 @@ def _share(lines: Sequence[str]) -> str:
     waits = sum(seconds for seconds, name in rows if _WAITS.search(name))
     if not waits:
         return ""
-    return f" (here {waits:.3g} s of the {total:.3g} s listed lie in calls that wait so)"
+    return f" (here {figure(waits)} s of the {figure(total)} s listed lie in calls that wait so)"
 
 
 def _own_seconds(lines: Sequence[str]) -> Iterator[tuple[float, str]]:

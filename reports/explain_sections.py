@@ -44,7 +44,7 @@ def _said(term: Term) -> Iterator[str]:
 
 
 def _comparison(c: Comparison) -> str:
-    line = f"{c.term} {c.value:.4g} {c.sign} {c.limit:g}"
+    line = f"{c.term} {fmt.exact(c.value, '')} {c.sign} {fmt.exact(c.limit, '')}"
     if c.threshold is not None:
         line += f" (threshold {c.threshold})"
-    return f"{line}: {_ANSWERS[c.holds]} by {abs(c.distance):.4g}"
+    return f"{line}: {_ANSWERS[c.holds]} by {fmt.exact(abs(c.distance), '')}"

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from stallscope.profiler.evidence import BoundSide, Measure
+from stallscope.profiler.wording import figure
 
 UNKNOWN = "not known"
 _MINUS = "\N{MINUS SIGN}"
@@ -85,14 +86,25 @@ def quantity(value: float, unit: str) -> str:
         return shape(value)
     if not math.isfinite(value):
         return UNKNOWN
-    return f"{number(value)} {unit}".rstrip()
+    text = number(value)
+    return f"{text} {_ONE.get(unit, unit) if text == '1' else unit}".rstrip()
 
 
 def exact(value: float, unit: str) -> str:
-    """Return a value to be reckoned with: four significant digits, fractions as they are."""
+    """Return a value to be reckoned with: four digits or more, fractions as they are."""
     if not math.isfinite(value):
         return UNKNOWN
-    return f"{value:.4g} {unit}".removesuffix(" fraction").rstrip()
+    return f"{figure(value, 4)} {unit}".removesuffix(" fraction").rstrip()
+
+
+# Of one, units are named in the singular.
+_ONE = {
+    "requests": "request",
+    "requests/s": "request/s",
+    "tokens": "token",
+    "tokens/s": "token/s",
+    "cores": "core",
+}
 
 
 def provenance(kind: str, side: BoundSide | None = None) -> str:
@@ -112,7 +124,7 @@ def _magnitude(size: float) -> str:
     if rounded >= 0.001:
         digits = 2 - math.floor(math.log10(rounded))
         return f"{rounded:.{digits}f}"
-    return f"{rounded:.3g}"
+    return figure(rounded)
 
 
 def _scaled(value: float, units: tuple[tuple[str, float], ...]) -> str:

@@ -11,6 +11,7 @@ from stallscope.errors import InputError, UsageError
 from stallscope.profiler.hf_families import RUNNABLE
 from stallscope.profiler.models import load_model, preset_names
 from stallscope.profiler.spec import DTYPE_BYTES, ModelSpec
+from stallscope.profiler.wording import counted
 from stallscope.runner.options import RunOptions
 from stallscope.runner.trace_file import read_trace
 from stallscope.runner.workload import (
@@ -146,12 +147,12 @@ def describe(job: Job) -> str:
 def _load_text(job: Job) -> str:
     options, count = job.options, len(job.load.sizes)
     if options.trace is not None:
-        return f"{count} requests of {options.trace.name}"
+        return f"{counted(count, 'request')} of {options.trace.name}"
     lengths = f"{options.input_tokens} in, {options.output_tokens} out"
     if options.rate is not None:
-        return f"{count} requests ({lengths}) at {options.rate:g} per second"
-    clients = f"{options.concurrency} clients" if options.concurrency else "all at once"
-    return f"{count} requests ({lengths}), {clients}"
+        return f"{counted(count, 'request')} ({lengths}) at {options.rate:g} per second"
+    clients = counted(options.concurrency, "client") if options.concurrency else "all at once"
+    return f"{counted(count, 'request')} ({lengths}), {clients}"
 
 
 def _check_choices(options: RunOptions) -> None:

@@ -32,6 +32,7 @@ ALLOWED = {
         "stallscope.profiler.model_parts",
         "stallscope.profiler.capture",
         "stallscope.profiler.trial",
+        "stallscope.profiler.wording",
     ),
     "reports": (
         "stallscope.reports",
@@ -43,6 +44,7 @@ ALLOWED = {
         "stallscope.analyzers.cost.speculation",
         "stallscope.profiler.evidence",
         "stallscope.profiler.spec",
+        "stallscope.profiler.wording",
     ),
     "cli": ("stallscope",),
 }

@@ -15,6 +15,7 @@ from stallscope.analyzers.load.span import union_ns
 from stallscope.analyzers.step.limit import QUALITY, Decision
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.trial import Trial
+from stallscope.profiler.wording import counted, figure
 
 # A generator that sends less than this share of the rate it was asked for does not keep up …
 SENT_SHARE = 0.9
@@ -55,22 +56,26 @@ def _idle_share(capture: Capture, flight: float | None) -> float | None:
     return None if flight is None else max(0.0, 1.0 - flight)
 
 
-def late_sender(capture: Capture) -> Decision | None:
-    """Tell whether the load generator kept its own schedule; a rule of open loops."""
+def late_sender(capture: Capture, load: str) -> Decision | None:
+    """Tell whether the load generator kept its own schedule; a rule of open loops.
+
+    A cap of its own on what is in flight limits nothing where the server lets these wait already.
+    """
     trial = judged_trial(capture)
     if trial is None or trial.rate_per_s is None:
         return None
     if trial.sent_per_s is None:
-        return _held_back(trial, trial.rate_per_s)
+        return None if load == "overloaded" else _held_back(trial, trial.rate_per_s)
     whole = latency(trial, "e2e_s").typical or 0.0
     is_late = trial.send_delay_s is None or trial.send_delay_s > _LATE * whole
     if trial.sent_per_s >= SENT_SHARE * trial.rate_per_s or not is_late:
         return None
     reason = (
-        f"its generator sent {trial.sent_per_s:.4g} of {trial.rate_per_s:.4g} requests a second"
+        f"its generator sent {figure(trial.sent_per_s, 4)} of "
+        f"{figure(trial.rate_per_s, 4)} requests a second"
     )
     if trial.send_delay_s is not None:
-        reason += f", on average {trial.send_delay_s:.3g} s late"
+        reason += f", on average {figure(trial.send_delay_s)} s late"
     reason += "; what the server does under the whole load was not seen"
     short = 1.0 - trial.sent_per_s / trial.rate_per_s
     return Decision("client", short, 0.0, None, 0.0, QUALITY["measured"], reason, cap=0.9)
@@ -84,9 +89,9 @@ def _held_back(trial: Trial, asked: float) -> Decision | None:
     if flight < _AT_CAP * trial.cap or rate >= SENT_SHARE * asked:
         return None
     reason = (
-        f"its generator may have {trial.cap:,} requests in flight, {flight:.4g} were, and so it "
+        f"its generator may have {counted(trial.cap, 'request')} in flight, {figure(flight, 4)} "
+        f"were, and so it sent {figure(rate, 4)} of {figure(asked, 4)} requests a second; what the "
+        "server does under the whole load was not seen"
     )
-    reason += f"sent {rate:.4g} of {asked:.4g} requests a second; what the server does under the "
-    reason += "whole load was not seen"
     short = 1.0 - rate / asked
     return Decision("client", short, 0.0, None, 0.0, QUALITY["derived"], reason, cap=0.9)

@@ -8,6 +8,7 @@ from stallscope.analyzers.benchmark.facts import client_trial, is_benchmark_only
 from stallscope.analyzers.load.latency import latencies, throughput
 from stallscope.analyzers.load.span import Span
 from stallscope.analyzers.result import Distribution, Throughput
+from stallscope.analyzers.words import both
 from stallscope.profiler.capture import Capture
 
 
@@ -19,6 +20,28 @@ def client_latencies(capture: Capture) -> Mapping[str, Distribution]:
         **latencies(capture),
         **{m: Distribution(s.mean, s.p50, s.p90, s.p99, s.n) for m, s in told.items()},
     }
+
+
+_CALLED = {
+    "ttft_s": "time to first token",
+    "tpot_s": "time per output token",
+    "e2e_s": "time of a whole request",
+}
+
+
+def median_note(capture: Capture) -> tuple[str, ...]:
+    """Say where a client's results tell a median only, which then stands for the mean."""
+    trial = judged_trial(capture)
+    told = trial.latency if trial is not None else {}
+    names = [
+        called
+        for name, called in _CALLED.items()
+        if name in told and told[name].mean is None and told[name].p50 is not None
+    ]
+    if not names:
+        return ()
+    stand = "its median stands for it" if len(names) == 1 else "medians stand for them"
+    return (f"The results tell no mean of the {both(names)}: {stand}.",)
 
 
 def client_throughput(capture: Capture, span: Span | None) -> Throughput:

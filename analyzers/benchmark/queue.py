@@ -14,6 +14,7 @@ from stallscope.analyzers.step.limit import QUALITY, Decision
 from stallscope.analyzers.words import percent
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.trial import Trial
+from stallscope.profiler.wording import figure
 
 BY_CLIENT = (
     "TTFT beyond what one prompt needs at the run's own rate, ÷ E2E; one engine taking prompts in "
@@ -72,8 +73,8 @@ def burst_admission(capture: Capture) -> Admission | None:
         return None
     if last_first >= first_end or flight < _ALL_AT_ONCE * (trial.completed or 0):
         return None
-    source = f"the last first token came {last_first:.3g} s after sending, the first end "
-    source += f"{first_end:.3g} s"
+    source = f"the last first token came {figure(last_first)} s after sending, the first end "
+    source += f"{figure(first_end)} s"
     return Admission({"prefill": 1.0}, min(1.0, last_first / whole), "derived", source)
 
 
@@ -90,6 +91,8 @@ def unseen_limit(capture: Capture) -> Decision | None:
         return Decision("undetermined", 0.0, 0.0, None, 0.0, quality, reason, both)
     ttft, share = latency(trial, "ttft_s").typical or 0.0, queued_share(trial) or 0.0
     reason = f"requests wait {percent(share)} of their time or more before their first token (TTFT "
-    reason += f"{ttft:.3g} s, a prompt alone needs at most {prompt_need_s(trial) or 0.0:.3g} s), "
+    reason += (
+        f"{figure(ttft)} s, a prompt alone needs at most {figure(prompt_need_s(trial) or 0.0)} s), "
+    )
     reason += "and a client does not see at which limit"
     return Decision("undetermined", 0.0, 0.0, None, 0.0, QUALITY["bound"], reason, both)

@@ -24,6 +24,7 @@ from stallscope.analyzers.thresholds import Thresholds
 from stallscope.profiler.capture import Capture, Step
 from stallscope.profiler.spec import attention_pairs
 from stallscope.profiler.trial import Trial
+from stallscope.profiler.wording import counted, figure
 
 _SEVERAL = 1.2  # gaps between chunks this much longer than a token's time: several tokens a chunk
 _APART = 1.2  # TPOT told and TPOT from E2E, TTFT and length further apart than this: counted apart
@@ -61,16 +62,16 @@ def step_notes(capture: Capture, costs: Sequence[StepCost]) -> tuple[str, ...]:
         return ()
     how = (
         "No step was recorded: one is taken to last a token's mean time at the mean batch "
-        f"({batch_size(trial) or 0.0:.3g} requests in decode).",
+        f"({counted(batch_size(trial) or 0.0, 'request')} in decode).",
     )
     told, ends = latency(trial, "tpot_s").typical, tpot_from_ends(trial)
     if told is None or ends is None or not _is_apart(told, ends):
         return how
     return (
         *how,
-        f"The tool's time per output token ({told * 1e3:.3g} ms) does not fit its own E2E, TTFT "
-        f"and lengths ({ends * 1e3:.3g} ms): it counts chunks, or other tokens. The latter is "
-        "used.",
+        f"The tool's time per output token ({figure(told * 1e3)} ms) does not fit its own E2E, "
+        f"TTFT and lengths ({figure(ends * 1e3)} ms): it counts chunks, or other tokens. The "
+        "latter is used.",
     )
 
 

@@ -17,6 +17,7 @@ from stallscope.analyzers.benchmark.facts import (
 from stallscope.analyzers.result import Sweep, SweepRow
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.trial import Trial
+from stallscope.profiler.wording import figure
 
 # Added load buys at least this share of its own proportion in tokens per second, or it is past the
 # knee: doubling the load must raise throughput by half.
@@ -171,14 +172,14 @@ def _sentence(points: Sequence[_Point], knee: float | None, why: str, axis: str)
     if knee is None:
         last = points[-1]
         return (
-            f"No knee up to {axis} {last.load:g}: {last.tokens_per_s:,.0f} output tokens/s still "
-            "grow nearly with the load."
+            f"No knee up to {axis} {figure(last.load, 4)}: {last.tokens_per_s:,.0f} output "
+            "tokens/s still grow nearly with the load."
         )
     at = next(p for p in points if p.load == knee)
     after = points[points.index(at) + 1]
-    text = f"The knee is at {axis} {knee:g} with {at.tokens_per_s:,.0f} output tokens/s"
+    text = f"The knee is at {axis} {figure(knee, 4)} with {at.tokens_per_s:,.0f} output tokens/s"
     if why == "ttft":
-        return f"{text}: at {after.load:g} TTFT takes off{_ttft_text(at, after)}."
+        return f"{text}: at {figure(after.load, 4)} TTFT takes off{_ttft_text(at, after)}."
     change = after.tokens_per_s / at.tokens_per_s - 1.0
     added = after.load / at.load - 1.0
     return (
@@ -190,4 +191,4 @@ def _sentence(points: Sequence[_Point], knee: float | None, why: str, axis: str)
 def _ttft_text(at: _Point, after: _Point) -> str:
     if not at.ttft_s or not after.ttft_s:
         return ""
-    return f", from {at.ttft_s:.3g} to {after.ttft_s:.3g} s"
+    return f", from {figure(at.ttft_s)} to {figure(after.ttft_s)} s"

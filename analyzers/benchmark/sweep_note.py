@@ -6,6 +6,7 @@ from stallscope.analyzers.benchmark.facts import judged_trial, trials_of
 from stallscope.analyzers.result import Sweep, SweepRow
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.trial import Trial
+from stallscope.profiler.wording import counted, figure
 
 
 def sweep_note(capture: Capture, sweep: Sweep | None) -> tuple[str, ...]:
@@ -17,7 +18,7 @@ def sweep_note(capture: Capture, sweep: Sweep | None) -> tuple[str, ...]:
     if capture.subject.concurrency is not None:
         at = f"concurrency {capture.subject.concurrency}, the one"
     elif chosen.rate_per_s is not None:
-        at = f"{chosen.rate_per_s:g} requests per second, the one"
+        at = f"{counted(chosen.rate_per_s, 'request')} per second, the one"
     past = "" if sweep is None else _past_knee(sweep, chosen)
     return (
         f"The verdict and all figures are of {at} with most tokens/s of {len(trials)} trials "
@@ -37,7 +38,7 @@ def _past_knee(sweep: Sweep, chosen: Trial) -> str:
         more = row.output_tokens_per_s / at.output_tokens_per_s - 1.0
         said += f": {more * 100:+.0f} % tokens/s over it"
         if at.ttft_s and row.ttft_s:
-            said += f", with a TTFT of {row.ttft_s:.3g} instead of {at.ttft_s:.3g} s"
+            said += f", with a TTFT of {figure(row.ttft_s)} instead of {figure(at.ttft_s)} s"
     return said
 
 

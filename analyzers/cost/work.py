@@ -11,6 +11,7 @@ from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.step.budget import StepCost
 from stallscope.analyzers.step.shape import step_shape
 from stallscope.profiler.evidence import Measure
+from stallscope.profiler.wording import figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +61,16 @@ def work_of(costs: Sequence[StepCost], cost: CostModel) -> Work | None:
 def mbu(work: Work, cost: CostModel, name: str = "mbu") -> Measure:
     """Bytes that must move / (time × peak bandwidth): a lower bound on DRAM throughput."""
     peak = cost.machine.bytes_per_s * cost.machine.ranks
-    source = f"bytes that must move / (step time × {cost.machine.kind} {peak / 1e9:.4g} GB/s)"
+    source = (
+        f"bytes that must move / (step time × {cost.machine.kind} {figure(peak / 1e9, 4)} GB/s)"
+    )
     return Measure(name, work.bytes / work.time_s / peak, "fraction", "bound", source, "lower")
 
 
 def mfu(work: Work, cost: CostModel, name: str = "mfu") -> Measure:
     """Model FLOPs / (time × peak dense FLOP/s at the run's dtype): a lower bound on SM activity."""
     peak = cost.machine.peak_flops * cost.machine.ranks
-    source = f"model FLOPs / (step time × {cost.machine.kind} {peak / 1e12:.4g} TFLOP/s)"
+    source = f"model FLOPs / (step time × {cost.machine.kind} {figure(peak / 1e12, 4)} TFLOP/s)"
     return Measure(name, work.flops / work.time_s / peak, "fraction", "bound", source, "lower")
 
 

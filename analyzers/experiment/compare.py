@@ -11,6 +11,7 @@ from stallscope.analyzers.experiment.result import Comparison, Conclusion, Findi
 from stallscope.analyzers.experiment.settings import Setting, setting_of
 from stallscope.analyzers.words import both
 from stallscope.profiler.evidence import Provenance
+from stallscope.profiler.wording import figure
 
 _QUALITY: dict[Provenance, float] = {
     "measured": 1.0,
@@ -128,7 +129,7 @@ _LIMIT_WORDS = {
 
 def _sentence(finding: Finding, found: str) -> str:
     implied = finding.implied_bytes_per_s
-    rate = "" if implied is None else f", as if it passed at {implied / 1e9:.3g} GB/s"
+    rate = "" if implied is None else f", as if it passed at {figure(implied / 1e9)} GB/s"
     return f"{_LIMIT_WORDS[found]}: {_of(finding)}{finding.says}{rate}."
 
 

@@ -10,6 +10,7 @@ from stallscope.analyzers.experiment.response import NOISE, Law, Response, respo
 from stallscope.analyzers.experiment.result import Finding, Group
 from stallscope.analyzers.experiment.settings import FORMAT_BYTES, Setting
 from stallscope.analyzers.words import both, percent
+from stallscope.profiler.wording import figure
 
 DEFAULT = "default"  # how a table spells an option that was not given
 DIFFERS = 1.25  # two alternatives are that far apart, or closer
@@ -47,7 +48,10 @@ def _read(group: Group, setting: Setting, *, is_step: bool) -> Finding:
         return Finding(group.label, f"{setting.what} must be above zero to be compared", None)
     if setting.is_speed and _exceeds(numbers, group.times):
         slow = f"{max(group.times) / min(group.times):.1f} × as long"
-        says = f"{slow} at {max(numbers) / min(numbers):.2g} × less of {setting.what}: it cannot "
+        says = (
+            f"{slow} at {figure(max(numbers) / min(numbers), 2)} × less of "
+            f"{setting.what}: it cannot "
+        )
         says += "explain that, so something else changed too"
         return Finding(group.label, says, None, share=response.share)
     turn = _best(numbers, group.times)
@@ -119,7 +123,8 @@ def _best(values: Sequence[float], times: Sequence[float]) -> float | None:
 
 def _worse(group: Group, setting: Setting, best: float, response: Response) -> Finding:
     most, least = max(group.times), min(group.times)
-    says = f"with more than {best:g} of {setting.what} it takes up to {most / least:.1f} × as long"
+    more = f"with more than {spelled(best)} of {setting.what}"
+    says = f"{more} it takes up to {most / least:.1f} × as long"
     return Finding(group.label, says, setting.worse, share=response.share, strength=0.8)
 
 

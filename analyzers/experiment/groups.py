@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from stallscope.analyzers.experiment.result import Group, Run, Value
 from stallscope.analyzers.experiment.settings import setting_of
+from stallscope.profiler.wording import figure
 
 
 def groups_of(runs: Sequence[Run], setting: str, figure: str) -> tuple[Group, ...]:
@@ -64,4 +65,4 @@ def spelled(value: Value) -> str:
     """Write a setting's value for a sentence."""
     if isinstance(value, str):
         return value
-    return f"{value:,.0f}" if value.is_integer() else f"{value:g}"
+    return figure(value, 6)

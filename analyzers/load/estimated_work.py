@@ -18,6 +18,7 @@ from stallscope.analyzers.thresholds import Thresholds
 from stallscope.analyzers.words import percent
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.evidence import Measure
+from stallscope.profiler.wording import figure
 
 _FLOPS = "estimated_flops_total"
 _BYTES = ("estimated_read_bytes_total", "estimated_write_bytes_total")
@@ -55,11 +56,11 @@ def _counted_measures(capture: Capture, span: Span) -> Iterator[Measure]:
     found, peak = counted_work(capture, span), peak_flops(capture.subject)
     over = "of one GPU, the engine's own estimate ÷ (time with requests ×"
     if peak is not None and found.flops_per_s is not None:
-        source = f"{_FLOPS} {over} {device.kind} {peak / 1e12:.4g} TFLOP/s)"
+        source = f"{_FLOPS} {over} {device.kind} {figure(peak / 1e12, 4)} TFLOP/s)"
         yield measure("mfu", found.flops_per_s / peak, "estimated", source)
     if found.bytes_per_s is not None:
         rate = device.memory_bytes_per_s
-        source = f"{' + '.join(_BYTES)} {over} {device.kind} {rate / 1e9:.4g} GB/s)"
+        source = f"{' + '.join(_BYTES)} {over} {device.kind} {figure(rate / 1e9, 4)} GB/s)"
         yield measure("mbu", found.bytes_per_s / rate, "estimated", source)
 
 

@@ -9,6 +9,7 @@ from stallscope.analyzers.load.waits import Waits, preempted_inside, present
 from stallscope.analyzers.measures import measure
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.evidence import Measure
+from stallscope.profiler.wording import counted, figure
 
 MOST_BEGUN = 0.5  # less of the waiting than this before a first token: most had begun
 _LONGER = 1.1  # than the benchmark: other requests than its own were served then
@@ -55,7 +56,10 @@ def _by_client(capture: Capture, demand: Demand, span: Span) -> Measure | None:
     if (demand.in_flight or 0.0) > trial.completed or length_s > _LONGER * trial.duration_s:
         return None
     share = min(1.0, trial.completed * mean / (demand.waiting * length_s))
-    source = f"{trial.completed:,} requests × their client's mean TTFT {mean:.3g} s ÷ waiting × "
+    source = (
+        f"{counted(trial.completed, 'request')} × their client's mean TTFT "
+        f"{figure(mean)} s ÷ waiting × "
+    )
     return measure("first_token_wait_share", share, "bound", f"{source}time", side="upper")
 
 
@@ -69,6 +73,6 @@ def begun_note(found: Measure | None) -> tuple[str, ...]:
     if found is None or not most_have_begun(found):
         return ()
     return (
-        f"At most {100 * found.value:.2g} % of the waiting was before a first token: most of "
-        "those that wait have theirs already. The queue lengthens their output, not TTFT.",
+        f"At most {figure(100 * found.value, 2)} % of the waiting was before a first token: most "
+        "of those that wait have theirs already. The queue lengthens their output, not TTFT.",
     )

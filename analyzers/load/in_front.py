@@ -15,6 +15,7 @@ from stallscope.analyzers.thresholds import Thresholds
 from stallscope.analyzers.words import percent
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.evidence import Measure
+from stallscope.profiler.wording import counted, figure
 
 _TIMES = 2.0  # the client's TTFT over the server's: less may be the network, or other requests
 _LEAST_S = 0.1
@@ -50,9 +51,9 @@ class InFront:
     def sentence(self) -> str:
         """Say it, and what it may be."""
         return (
-            f"Clients waited {self.client_s:.3g} s for a first token, the server's own count is "
-            f"{self.server_s:.3g} s: {self.seconds:.3g} s passed in front of it, in the load "
-            "generator, a proxy or the server's frontend."
+            f"Clients waited {figure(self.client_s)} s for a first token, the server's own count "
+            f"is {figure(self.server_s)} s: {figure(self.seconds)} s passed in front of it, in the "
+            "load generator, a proxy or the server's frontend."
         )
 
 
@@ -92,7 +93,9 @@ def in_front_measures(capture: Capture, span: Span) -> tuple[Measure, ...]:
     found = observe_in_front(capture, span)
     if found is None:
         return ()
-    source = f"TTFT of clients {found.client_s:.3g} s − of the server {found.server_s:.3g} s"
+    source = (
+        f"TTFT of clients {figure(found.client_s)} s − of the server {figure(found.server_s)} s"
+    )
     waited = measure("ttft_in_front", found.seconds, "derived", source)
     share = measure("in_front_share", found.share, "derived", f"{source}, ÷ a request's time")
     cores = frontend_cores(capture, span)
@@ -129,7 +132,7 @@ def decide_in_front(capture: Capture, demand: Demand, span: Span, t: Thresholds)
         reason += "what it does to each (images, templates, tokens) does not keep up"
         return Decision("host", found.share, 0.0, None, 0.0, quality, reason, cap=_MOST_SURE)
     if cores is not None:
-        reason += f"; the process that takes them in uses {cores:.2g} CPU cores meanwhile"
+        reason += f"; the process that takes them in uses {counted(cores, 'CPU core')} meanwhile"
     if cores is not None and cores < CORE_AT_REST:
         reason += ", so they wait in the load generator or on the way"
         return Decision("client", found.share, 0.0, None, 0.0, quality, reason, cap=_LEAST_SURE)

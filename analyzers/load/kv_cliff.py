@@ -22,6 +22,7 @@ from stallscope.analyzers.step.limit import QUALITY, Decision
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.profiler.capture import Capture, EngineSample
 from stallscope.profiler.evidence import Measure
+from stallscope.profiler.wording import figure
 
 FELL_TO = 0.5  # of the tokens a second that were made with room: with more running it should rise
 _FEWER = 0.75  # of the requests that run when it is full: with fewer, rates say less
@@ -51,9 +52,9 @@ class Cliff:
     def text(self) -> str:
         """Say both rates."""
         return (
-            f"with the KV pool full and {self.full_running:.3g} running the engine makes "
-            f"{self.full_rate:,.1f} tokens/s, with room in it and {self.room_running:.3g} running "
-            f"{self.room_rate:,.1f}"
+            f"with the KV pool full and {figure(self.full_running)} running the engine makes "
+            f"{self.full_rate:,.1f} tokens/s, with room in it and {figure(self.room_running)} "
+            f"running {self.room_rate:,.1f}"
         )
 
     def full_share(self, span: Span) -> float:

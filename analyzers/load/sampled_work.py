@@ -17,6 +17,7 @@ from stallscope.analyzers.result import PhaseBudget
 from stallscope.analyzers.step.budget import StepCost, cost_steps, phase_budgets
 from stallscope.profiler.capture import Capture, Step
 from stallscope.profiler.spec import attention_pairs
+from stallscope.profiler.wording import counted, figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +171,8 @@ def mean_step_note(capture: Capture, cost: CostModel | None, span: Span) -> tupl
     if found is None:
         return ()
     return (
-        f"No step was recorded: by {found.told_by} a mean one takes {found.seconds * 1e3:.4g} ms, "
-        f"makes {found.rows:.3g} tokens, takes in {found.prompts:.3g} prompt tokens and finds "
-        f"{found.context:,.0f} tokens in the KV cache.",
+        f"No step was recorded: by {found.told_by} a mean one takes "
+        f"{figure(found.seconds * 1e3, 4)} ms, makes {counted(found.rows, 'token')}, takes in "
+        f"{counted(found.prompts, 'prompt token')} and finds {found.context:,.0f} "
+        "tokens in the KV cache.",
     )

@@ -13,6 +13,7 @@ from stallscope.analyzers.result import Remedy, WontHelp
 from stallscope.analyzers.step.limit import QUALITY, Decision
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.evidence import Measure
+from stallscope.profiler.wording import figure
 
 # Where prompts of 128k tokens come in chunks of 4,096 and answers have 100 tokens, eight running
 # requests see 2 or 3 batches of prompts for each of their tokens. Ten is a scheduler's choice.
@@ -72,7 +73,7 @@ def decide_starved(capture: Capture, span: Span) -> Decision | None:
         return None
     reason = (
         f"{found.between:.0f} batches of prompts run for each token of the {found.running:.0f} "
-        f"requests that run ({found.gap_s:.3g} s between two of its tokens): prompts always go "
+        f"requests that run ({figure(found.gap_s)} s between two of its tokens): prompts always go "
         "first, and as long as they come decode waits"
     )
     share, quality = 1.0 - 1.0 / found.between, QUALITY["derived"]

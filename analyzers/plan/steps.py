@@ -16,10 +16,11 @@ from stallscope.analyzers.plan.options import PlanOptions
 from stallscope.analyzers.plan.result import PhasePlan
 from stallscope.analyzers.result import BudgetPart, OperatorRow
 from stallscope.profiler.spec import Subject
+from stallscope.profiler.wording import counted
 
 
 def _requests(count: int) -> str:
-    return "1 request" if count == 1 else f"{count:,} requests"
+    return counted(count, "request")
 
 
 def _prompt(tokens: int) -> str:

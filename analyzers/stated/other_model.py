@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from stallscope.analyzers.cost.arithmetic import num_parameters, weight_bytes
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.spec import ModelSpec
+from stallscope.profiler.wording import figure
 
 # Names round parameters, count those of embeddings or not, and of a vision tower or not.
 _SIZE_FACTOR = 1.6
@@ -48,7 +49,7 @@ def _by_name(capture: Capture, model: ModelSpec) -> str | None:
     if not is_other:
         return None
     return (
-        f"{model.name} ({has / 1e9:.3g} billion parameters) was given, and the capture is of "
+        f"{model.name} ({figure(has / 1e9)} billion parameters) was given, and the capture is of "
         f"{served}; give that one's config.json"
     )
 
@@ -83,7 +84,7 @@ def _by_weights(capture: Capture, model: ModelSpec) -> str | None:
         return None
     return (
         f"{model.name} in {dtype} on {subject.num_devices} device"
-        f"{'s' if subject.num_devices > 1 else ''} takes {held / 2**30:.3g} GiB on each, and the "
-        f"log says that {loaded / 2**30:.3g} GiB of weights were loaded; check --model, --dtype "
-        "and --gpus"
+        f"{'s' if subject.num_devices > 1 else ''} takes {figure(held / 2**30)} GiB on each, and "
+        f"the log says that {figure(loaded / 2**30)} GiB of weights were loaded; check --model, "
+        "--dtype and --gpus"
     )

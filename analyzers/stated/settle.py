@@ -6,11 +6,13 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+from stallscope.analyzers.experiment.settings import setting_of
 from stallscope.analyzers.stated.cap import why_no_such_cap, with_stated_cap
 from stallscope.analyzers.stated.observed import mean_decoding, most_in_flight, most_running
 from stallscope.analyzers.stated.other_model import why_another_model
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.spec import DeviceSpec, ModelSpec
+from stallscope.profiler.wording import counted, were
 
 OPTIONS: Mapping[str, str] = {
     "model": "--model",
@@ -21,6 +23,11 @@ OPTIONS: Mapping[str, str] = {
     "max_num_seqs": "--max-num-seqs",
     "concurrency": "--concurrency",
 }
+_FIELDS = {"gpus": "num_devices"}
+_NUMBERS = (
+    *("max_num_seqs", "concurrency", "num_devices", "max_num_batched_tokens", "kv_budget_bytes"),
+    "rate_per_s",
+)
 
 
 def settle(capture: Capture, stated: Mapping[str, Any]) -> tuple[Capture, tuple[str, ...]]:
@@ -44,6 +51,17 @@ def settle(capture: Capture, stated: Mapping[str, Any]) -> tuple[Capture, tuple[
     return settled, tuple(warnings)
 
 
+def contradiction(capture: Capture, setting: str, value: float | str) -> str | None:
+    """Say what in a capture contradicts a setting that the user states of it; None for nothing."""
+    row = setting_of(setting)
+    names = (setting, *(row.names if row is not None else ()))
+    fields = [_FIELDS.get(name, name) for name in names]
+    field = next((name for name in fields if name in _NUMBERS), None)
+    if field is None or not isinstance(value, float):
+        return None
+    return _why_not(capture, field, int(value) if value.is_integer() else value, None)
+
+
 def _why_not(capture: Capture, name: str, value: Any, model: ModelSpec | None) -> str | None:
     """Say what in the capture contradicts a stated fact; None where nothing does."""
     recorded = _recorded(capture, name)
@@ -57,11 +75,12 @@ def _why_not(capture: Capture, name: str, value: Any, model: ModelSpec | None) -
     if name == "max_num_seqs" and (why := why_no_such_cap(capture, value)) is not None:
         return why
     if name == "max_num_seqs" and (running := most_running(capture)) > value:
-        return f"{value} was given, and {running:,.0f} requests ran at once"
+        return f"{value} was given, and {counted(running, 'request')} ran at once"
     if name == "max_num_seqs" and (mean := mean_decoding(capture) or 0.0) > _beyond(value):
         return f"{value} was given, and {mean:,.1f} requests were in decode on average"
     if name == "concurrency" and (flight := most_in_flight(capture)) > _beyond(value):
-        return f"{value} clients were given, and {flight:,.0f} requests were in flight at once"
+        given, flew = were(value, "client"), were(round(flight), "request")
+        return f"{given} given, and {flew} in flight at once"
     return None
 
 

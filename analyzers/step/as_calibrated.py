@@ -10,6 +10,7 @@ from stallscope.analyzers.cost.likely import likely_model
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.step.budget import StepCost
 from stallscope.analyzers.step.shape import computed_shape
+from stallscope.profiler.wording import figure
 
 
 def calibration_note(costs: Sequence[StepCost], cost: CostModel | None) -> tuple[str, ...]:
@@ -36,6 +37,6 @@ def calibration_note(costs: Sequence[StepCost], cost: CostModel | None) -> tuple
     took, expected = (statistics.median(column) for column in zip(*pairs, strict=True))
     return (
         f"By the device's calibration of {fitted.at} ({learnt_from(fitted)}, "
-        f"{how_far_off(fitted)}) a usual decode step here takes {1e3 * expected:.3g} ms; it took "
-        f"{1e3 * took:.3g} ms.",
+        f"{how_far_off(fitted)}) a usual decode step here takes {figure(1e3 * expected)} ms; it "
+        f"took {figure(1e3 * took)} ms.",
     )

@@ -23,6 +23,7 @@ from stallscope.analyzers.step.trace import queued_share, trace_busy, window_s
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.analyzers.words import both, percent
 from stallscope.profiler.capture import Capture
+from stallscope.profiler.wording import counted
 
 MATRIX_MATRIX = frozenset({"gemm"})
 MATRIX_VECTOR = frozenset({"gemv", "norm", "elementwise"})
@@ -92,7 +93,10 @@ def _from_kernel_classes(capture: Capture, t: Thresholds) -> Decision | None:
     if vector + of_few >= t.kernel_class_share:
         reason = f"{percent(vector + of_few)} of kernel time is {_moving_text(capture, of_few)}"
         if of_few:
-            reason += f" in decode of {rows:.0f} rows a step, which reads weights and KV cache"
+            reason += (
+                f" in decode of {counted(round(rows or 0.0), 'row')} a step, which reads "
+                "weights and KV cache"
+            )
         return _by_class(capture, "bandwidth", vector + of_few, reason)
     return None
 

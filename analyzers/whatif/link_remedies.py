@@ -9,6 +9,7 @@ from stallscope.analyzers.trace_copies import prevailing_way
 from stallscope.analyzers.whatif.engine_flags import FEWER_DEVICES, ON_DEVICE
 from stallscope.analyzers.words import percent
 from stallscope.profiler.evidence import Measure
+from stallscope.profiler.wording import figure
 
 _MUCH_PAGEABLE = 0.1  # of the bytes from the host
 _LITTLE_TO_HIDE_BEHIND = 0.1  # of the time in kernels
@@ -99,7 +100,7 @@ def _marked_text(found: Mapping[str, Measure]) -> str | None:
     rate, size = found.get("copy_rate"), found.get("copy_bytes_per_step")
     if rate is None or size is None:
         return None
-    moved = f"{size.value / 1e6:.3g} MB of copies a step at {rate.value / 1e9:.2g} GB/s"
+    moved = f"{figure(size.value / 1e6)} MB of copies a step at {figure(rate.value / 1e9, 2)} GB/s"
     return f"the loop waits for {moved}"
 
 

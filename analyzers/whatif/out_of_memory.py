@@ -67,6 +67,18 @@ _LARGER_SHARE = Remedy(
     _EVIDENCE,
     cost="less left for activations, and for other processes on the GPU",
 )
+_MORE_HOST = Remedy(
+    "give the process more of the host's memory: raise the container's limit, or keep less there",
+    {
+        "vllm": "--swap-space (lower), --cpu-offload-gb (lower)",
+        "sglang": "--cpu-offload-gb (lower)",
+        "llama.cpp": "--n-gpu-layers (higher)",
+    },
+    None,
+    "run again: the system kills nothing; watch the host's free memory beside the device's",
+    _EVIDENCE,
+    cost="memory that others on the host do not have",
+)
 _BY_STAGE = {
     "start": (_SMALLER_POOL,),
     "weights": (_SMALLER_WEIGHTS, _MORE_DEVICES),
@@ -78,6 +90,8 @@ _BY_STAGE = {
 
 def remedies_after_refusal(stage: str | None, buffer: str | None = None) -> tuple[Remedy, ...]:
     """List what makes room at a stage, by default while a step runs, or for a known buffer."""
+    if buffer == "host":
+        return (_MORE_HOST,)
     if buffer == "logits":
         return (_FEWER_ROWS, _SMALLER_POOL)
     return _BY_STAGE.get(stage or "", (_SMALLER_STEPS, _SMALLER_POOL))

@@ -21,6 +21,7 @@ _LOAD = {
     "traffic request rate": "request_rate",
     "maximum request concurrency": "max_concurrency",
     "max request concurrency": "max_concurrency",
+    "max reqeuest concurrency": "max_concurrency",  # SGLang's until 2025
 }
 _CALLED = {
     **_LOAD,

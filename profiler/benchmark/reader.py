@@ -11,6 +11,7 @@ from stallscope.errors import InputError
 from stallscope.profiler.benchmark.arrays import requests_of, start_by_date
 from stallscope.profiler.benchmark.figures import Row, count
 from stallscope.profiler.benchmark.formats import Format, format_of, rows_of
+from stallscope.profiler.benchmark.no_figures import no_figures
 from stallscope.profiler.benchmark.to_capture import Result, capture_of
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.opened import opened
@@ -73,8 +74,10 @@ def _of_row(row: Row, form: Format, source: str) -> list[Result]:
     cap = count(row, "max_num_seqs")  # a sweep's rows hold the server's settings they vary
     if cap:
         told = dataclasses.replace(told, max_num_seqs=cap)
+    lacking = no_figures(row)
+    notes = () if lacking is None else (f"{Path(source).name}: {lacking}",)
     return [
-        Result(form.tool, form.model(row), told, trial, requests_of(row), clock=_clock(row, trial))
+        Result(form.tool, form.model(row), told, trial, requests_of(row), notes, _clock(row, trial))
         for trial in form.trials(row, source)
     ]
 

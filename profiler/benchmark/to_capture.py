@@ -10,6 +10,7 @@ from stallscope.profiler.capture import Capture, Event, Request, Source
 from stallscope.profiler.spec import Subject
 from stallscope.profiler.trial import Trial, trials_to_json
 from stallscope.profiler.wall_clock import WallClock
+from stallscope.profiler.wording import counted, figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,15 +85,15 @@ def _shared(subjects: Sequence[Subject]) -> Subject:
 
 def _workload(result: Result) -> str:
     trial = result.trial
-    parts = [f"{trial.completed:,} requests" if trial.completed is not None else "requests"]
+    parts = [counted(trial.completed, "request") if trial.completed is not None else "requests"]
     if result.model:
         parts.append(f"to {result.model}")
     if trial.input_tokens and trial.output_tokens:
         parts.append(f"of {trial.input_tokens:,.0f} + {trial.output_tokens:,.0f} tokens")
     if trial.concurrency is not None:
-        parts.append(f"from {trial.concurrency:,} clients")
+        parts.append(f"from {counted(trial.concurrency, 'client')}")
     if trial.rate_per_s is not None:
-        parts.append(f"at {trial.rate_per_s:,.4g} a second")
+        parts.append(f"at {figure(trial.rate_per_s, 4)} a second")
     return " ".join(parts)
 
 
@@ -119,6 +120,8 @@ def _checks(results: Sequence[Result], chosen: Result) -> Iterator[Event]:
 
 
 def _all_of(trial: Trial) -> str:
+    if trial.failed == 1:
+        return "The one request"
     return f"All {trial.failed:,} requests" if trial.failed else "All requests"
 
 

@@ -17,6 +17,7 @@ from stallscope.profiler.kineto.tables import Tables, tables_of
 from stallscope.profiler.trace.far_times import DAY_NS, far_finding, lost_kernels
 from stallscope.profiler.trace.intervals import union
 from stallscope.profiler.trace.timeline import Finding, Ranges, Trace, empty
+from stallscope.profiler.wording import were
 
 _ADVICE = "Export it again if what is missing matters; the profiler writes it when it stops."
 
@@ -140,7 +141,7 @@ def _findings(
 ) -> list[Finding]:
     findings = []
     if not around.is_whole:
-        reason = f"The file ends in the middle: {rows.count:,} events were read"
+        reason = f"The file ends in the middle: {were(rows.count, 'event')} read"
         if first_ns is not None and last_ns is not None:
             reason += f", which span {(last_ns - first_ns) / 1e9:.3f} s"
         findings.append(Finding("cut", reason, _ADVICE))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from stallscope.profiler.capture import EngineSample
+from stallscope.profiler.wording import figure
 
 _OF = {
     "ttft_s": "to the first token",
@@ -48,5 +49,5 @@ def _totals(samples: Sequence[EngineSample]) -> Mapping[str, float]:
 
 def _shown(seconds: float) -> str:
     if seconds < 1:
-        return f"{seconds * 1e3:.3g} ms"
-    return f"{seconds:,.0f} s" if seconds >= 100 else f"{seconds:.3g} s"
+        return f"{figure(seconds * 1e3)} ms"
+    return f"{seconds:,.0f} s" if seconds >= 100 else f"{figure(seconds)} s"

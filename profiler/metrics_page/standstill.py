@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from stallscope.profiler.capture import EngineSample, Event
+from stallscope.profiler.wording import counted
 
 _S = 1_000_000_000
 _LEAST_NS = 30 * _S
@@ -45,7 +46,7 @@ def _sentence(stretch: Stretch) -> str:
     running, waiting = stretch.values["running"], stretch.values.get("waiting", 0.0)
     return (
         f"The engine stands still: for {stretch.duration_ns / _S:,.0f} s none of its gauges and "
-        f"counters moved while {running:.0f} requests ran and {waiting:.0f} waited."
+        f"counters moved while {counted(round(running), 'request')} ran and {waiting:.0f} waited."
     )
 
 

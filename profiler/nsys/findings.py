@@ -11,6 +11,7 @@ from stallscope.profiler.nsys.nvtx import Nvtx
 from stallscope.profiler.nsys.schema import changed_schema, kernels_lost
 from stallscope.profiler.trace.far_times import lost_kernels
 from stallscope.profiler.trace.timeline import Finding
+from stallscope.profiler.wording import counted, were
 
 DIAGNOSTICS = "DIAGNOSTIC_EVENT"
 # ENUM_DIAGNOSTIC_SEVERITY_LEVEL. As a warning, nsys says of each process that did nothing that
@@ -33,7 +34,7 @@ def findings(
     yield from _ranges(nvtx)
     yield from _diagnostics(database)
     if damaged:
-        rows = "1 row was" if damaged == 1 else f"{damaged:,} rows were"
+        rows = were(damaged, "row")
         reason = f"{rows} left out: without a start or an end, or ending before the start"
         if kernels.damaged:
             of = kernels.damaged + len(kernels.kernels)
@@ -51,13 +52,13 @@ def _ranges(nvtx: Nvtx) -> Iterator[Finding]:
             "Trace again with a newer nsys or with: pip install 'nvtx<0.2.12'.",
         )
     if nvtx.still_open:
-        ranges = "1 range was" if nvtx.still_open == 1 else f"{nvtx.still_open:,} ranges were"
+        ranges = were(nvtx.still_open, "range")
         yield Finding(
             "open_ranges",
             f"{ranges} still open when the trace ended, and left out: their length is not known",
         )
     if nvtx.damaged:
-        ranges = "1 range was" if nvtx.damaged == 1 else f"{nvtx.damaged:,} ranges were"
+        ranges = were(nvtx.damaged, "range")
         yield Finding("damaged_ranges", f"{ranges} left out: ending before the start")
 
 
@@ -66,8 +67,8 @@ def _kernels(database: Database, kernels: KernelRows) -> Iterator[Finding]:
     if kernels.whole_graphs:
         yield Finding(
             "graphs_whole",
-            f"CUDA graphs were traced as a whole ({kernels.whole_graphs:,} launches): what kernels "
-            "ran inside, and whether the device idled between them, is not known",
+            f"CUDA graphs were traced as a whole ({counted(kernels.whole_graphs, 'launch')}): "
+            "what kernels ran inside, and whether the device idled between them, is not known",
             "Trace again with --cuda-graph-trace=node.",
         )
     elif KERNEL not in database.tables:

@@ -18,6 +18,7 @@ from stallscope.profiler.joining.together import lasts, together
 from stallscope.profiler.opened import opened
 from stallscope.profiler.paste.split import Piece, split
 from stallscope.profiler.paste.unquoted import unquoted
+from stallscope.profiler.renamed import renamed
 from stallscope.profiler.runtime_lines import unstamped
 from stallscope.profiler.text_lines import decoded
 
@@ -64,7 +65,7 @@ def read_pieces(pieces: Sequence[Piece], path: Path, read_one: ReadOne) -> Read:
             part = Path(folder) / kind.name.lower()
             part.write_text(text, encoding="utf-8")
             try:
-                captures[kind] = _renamed(read_one(part, kind), str(part), str(path))
+                captures[kind] = renamed(read_one(part, kind), {str(part): str(path)})
             except InputError as error:
                 failed[kind] = str(error).replace(str(part), f"its part that is {kind}")
     if not captures:
@@ -84,17 +85,6 @@ def _as_logged(piece: Piece, lines: Sequence[str]) -> Piece:
     if piece.kind is not InputKind.SERVER_LOG:
         return piece
     return piece._replace(lines=tuple(lines[piece.first - 1 : piece.last]))
-
-
-def _renamed(capture: Capture, part: str, path: str) -> Capture:
-    """Name the text itself wherever its part, which lies in a folder of our own, is named."""
-    results = capture.meta.get("benchmark")
-    meta = dict(capture.meta)
-    if results is not None:
-        trials = [{**t, "source": t["source"].replace(part, path)} for t in results["trials"]]
-        meta["benchmark"] = {**results, "trials": trials}
-    sources = tuple(s._replace(path=path) for s in capture.sources)
-    return replace(capture, sources=sources, meta=meta)
 
 
 def _joined(captures: Mapping[InputKind, Capture]) -> Capture:

@@ -12,6 +12,7 @@ from stallscope.profiler.benchmark.printed import blocks_of
 from stallscope.profiler.file_kinds import InputKind
 from stallscope.profiler.metrics_page.reader import has_page
 from stallscope.profiler.server_log.client_block import tells_load
+from stallscope.profiler.server_log.devices import named_in
 from stallscope.profiler.server_log.reader import has_log
 from stallscope.profiler.server_log.refused import is_raised
 from stallscope.profiler.telemetry import dcgm_page
@@ -56,8 +57,17 @@ def split(lines: Sequence[str]) -> list[Piece]:
             continue
         present = _kind(line, present)
         kinds.append(present)
+    _give_devices(lines, kinds)
     _give_blocks(lines, kinds)
     return list(_grouped(lines, _with_heads(lines, _one_page(lines, kinds))))
+
+
+def _give_devices(lines: Sequence[str], kinds: list[InputKind | None]) -> None:
+    """Give lines that name the GPUs to the log beside them, which is read with them."""
+    if InputKind.SERVER_LOG in kinds:
+        for place, line in enumerate(lines):
+            if kinds[place] is None and named_in(line):
+                kinds[place] = InputKind.SERVER_LOG
 
 
 def _give_blocks(lines: Sequence[str], kinds: list[InputKind | None]) -> None:

@@ -18,7 +18,8 @@ _NEW_YEAR_S = 180 * _DAY
 _TIME = r"(?P<h>\d\d):(?P<m>\d\d):(?P<s>\d\d)"
 # vLLM: "INFO 02-28 21:48:18 "; SGLang: "[2025-09-03 18:33:18 TP0]", its bracket lost where the line
 # was cut; TensorRT-LLM: "[04/28/2025-09:56:44]"; Triton: '"Timestamp":"12-18-2023 03:35:37"'.
-LEVEL = r"(?P<level>TRACE|DEBUG|INFO|WARNING|ERROR|CRITICAL)"
+LEVEL_NAMES = ("TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+LEVEL = rf"(?P<level>{'|'.join(LEVEL_NAMES)})"
 _STAMPS = (
     re.compile(rf"{LEVEL} (?P<month>\d\d)-(?P<day>\d\d) {_TIME}"),
     re.compile(rf"(?P<year>\d{{4}})-(?P<month>\d\d)-(?P<day>\d\d)[ T]{_TIME}"),

@@ -13,7 +13,7 @@ from stallscope.errors import InputError
 from stallscope.profiler.opened import opened
 from stallscope.profiler.runtime_lines import is_stamped, stamped, whole_lines
 from stallscope.profiler.server_log.clock import LEVEL, LogClock, Stamp, stamp_of, utc_stamp
-from stallscope.profiler.server_log.docker import is_docker, record_of
+from stallscope.profiler.server_log.records import is_records, record_of
 from stallscope.profiler.server_log.repeats import Repeats
 
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -82,8 +82,8 @@ def _written(path: Path) -> tuple[AsWritten, Iterator[bytes]]:
     blocks = _blocks(path)
     first = next(blocks, b"")
     head = first[: 1 << 16].decode(errors="replace")
-    if is_docker(head):
-        return _of_docker, chain((first,), blocks)
+    if is_records(head):
+        return _of_records, chain((first,), blocks)
     if is_stamped(head.splitlines()):
         return _of_runtime(), map(whole_lines, chain((first,), blocks))
     return _alone, chain((first,), blocks)
@@ -94,7 +94,7 @@ def _alone(raw: bytes) -> Iterator[tuple[str, Stamp | None]]:
     yield _plain(raw.decode(errors="replace")), None
 
 
-def _of_docker(raw: bytes) -> Iterator[tuple[str, Stamp | None]]:
+def _of_records(raw: bytes) -> Iterator[tuple[str, Stamp | None]]:
     """Yield a record with the daemon's time; nothing for a damaged one."""
     record = record_of(raw.decode(errors="replace"))
     if record is not None:

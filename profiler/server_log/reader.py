@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from stallscope.profiler.capture import Capture, EngineSample, Event, Source
 from stallscope.profiler.sequence_cap import Cap, seen_cap
 from stallscope.profiler.server_log import (
     client_block,
+    devices,
     failures,
     left_out,
     llama_cpp,
@@ -63,6 +65,7 @@ _MARKS = (
     client_block.MARK,
     *failures.MARKS,
     *platform.MARKS,
+    *devices.MARKS,
 )
 
 
@@ -108,7 +111,9 @@ def read_server_log(path: str | PathLike[str]) -> Capture:
         *_noted([*left_out.impossible(lines), *left_out.of_others(engine, lines)]),
     ]
     return Capture(
-        subject=_subject(engine, facts, cap),
+        subject=replace(
+            _subject(engine, facts, cap), device=devices.device_of(x.text for x in lines)
+        ),
         steps=steps(passes) if passes else (),
         engine_samples=tuple(sorted(samples, key=lambda s: (s.t_ns, s.engine))),
         events=tuple(sorted([*events, *_unstated(samples)], key=lambda e: e.t_ns)),

@@ -12,8 +12,11 @@ _REFUSED = re.compile(
     r"OutOfMemoryError|(?:CUDA|HIP|XPU|NPU) (?:error: )?out of memory|cudaMalloc failed: out of mem"
     r"|CUBLAS_STATUS_ALLOC_FAILED|std::bad_alloc|cudaErrorMemoryAllocation"
     r"|RESULT_ERROR_OUT_OF_(?:DEVICE|HOST)_MEMORY|failed to allocate \w{1,20} buffer"
-    r"|Out of memory: Killed process|\bMemoryError\b"
+    r"|Out of memory: Killed process|\bMemoryError\b|\bOOMKilled\b"
 )
+# What kills a program for the host's memory says so elsewhere than in its log: the kernel's ring,
+# and the state of a pod's container.
+_KILLED = re.compile(r"Out of memory: Killed process \d+|\b[Rr]eason\"?:\s{1,20}\"?OOMKilled\b")
 # Refusals of the engine itself, before an allocator is asked, with the stage they name.
 _TOLD = (
     ("kv_sizing", re.compile(r"No available memory for the cache blocks")),
@@ -48,17 +51,20 @@ _FAR = 2000  # letters of a line: what a program echoes of its requests has no e
 MARKS = (
     *("ut of mem", "OUT_OF_", "ALLOC_FAILED", "bad_alloc", "MemoryAllocation", "Free memory on"),
     *("failed to allocate", "cache blocks", "larger than the ", "Not enough memory"),
-    "apture cuda graph failed",
+    *("apture cuda graph failed", "OOMKilled"),
 )
 AROUND = ("logits", "logprobs", "sampler")  # what tells the buffer, in lines beside
 
 
 def is_raised(text: str) -> bool:
-    """Tell whether an exception of a refused allocation was raised here, whatever program ran."""
-    if "rror: " not in text[:_FAR] or not _REFUSED.search(text, 0, _FAR):
+    """Tell whether an allocation was refused here, or a program killed for it, whatever ran."""
+    if _KILLED.search(text, 0, _FAR):
+        return True
+    if "rror: " not in text[:_FAR]:
         return False
     raised = RAISED.search(text, 0, _FAR)
-    return raised is not None and _REFUSED.search(raised.group()) is not None
+    patterns = (_REFUSED, *(pattern for _, pattern in _TOLD))
+    return raised is not None and any(p.search(raised.group()) for p in patterns)
 
 
 def refusal(lines: Sequence[Line], place: int, stage: str) -> Event | None:
@@ -70,6 +76,8 @@ def refusal(lines: Sequence[Line], place: int, stage: str) -> Event | None:
     data: dict[str, object] = {"message": _message(line)}
     if told or stage:
         data["stage"] = told or stage
+    if _KILLED.search(line.text):
+        return Event(line.t_ns, "oom", None, {**data, "buffer": "host"})
     for name, pattern in _SIZES.items():
         found = pattern.search(line.text)
         if found is not None:

@@ -18,6 +18,7 @@ from stallscope.profiler.trace.timeline import (
     Kernels,
     Ranges,
 )
+from stallscope.profiler.wording import were
 
 # Traces last seconds or minutes: of a day, none could be read.
 DAY_NS = 86_400 * 10**9
@@ -72,7 +73,7 @@ def far_finding(near: Near) -> Iterator[Finding]:
     """Say how many events were left out, if any were."""
     if not near.lost:
         return
-    events = "1 event was" if near.lost == 1 else f"{near.lost:,} events were"
+    events = were(near.lost, "event")
     reason = (
         f"{events} left out whose times cannot be right: more than a day from the median of the "
         "trace, or longer than a day"

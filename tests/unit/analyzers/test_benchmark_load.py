@@ -90,13 +90,13 @@ def test_a_generator_that_does_not_keep_its_rate(
 ) -> None:
     # Asked for 50 a second: 45 is the line; requests take 1.1 s, a tenth of that is 0.11 s.
     capture = of_trials(trial(rate_per_s=50.0, sent_per_s=sent, send_delay_s=delay))
-    assert (late_sender(capture) is not None) is is_late
+    assert (late_sender(capture, "served") is not None) is is_late
     assert (bottleneck(capture) == "client") is is_late
 
 
 def test_a_generator_that_does_not_say_what_it_sent_is_not_judged() -> None:
-    assert late_sender(of_trials(trial(rate_per_s=50.0))) is None
-    assert late_sender(of_trials(trial(sent_per_s=5.0))) is None
+    assert late_sender(of_trials(trial(rate_per_s=50.0)), "served") is None
+    assert late_sender(of_trials(trial(sent_per_s=5.0)), "served") is None
 
 
 @pytest.mark.parametrize(
@@ -109,6 +109,12 @@ def test_a_rate_that_the_generators_own_cap_holds_back(
     # Asked for 10 a second, 9 is the line. 8 a second of 1.1 s are 8.8 in flight, 98 % of 9.
     capture = of_trials(trial(rate=rate, rate_per_s=10.0, cap=cap))
     assert (bottleneck(capture) == "client") is is_client
+
+
+def test_a_cap_holds_nothing_back_where_the_server_lets_requests_wait() -> None:
+    held = of_trials(trial(rate=8.0, rate_per_s=10.0, cap=9))
+    assert late_sender(held, "served") is not None
+    assert late_sender(held, "overloaded") is None  # more in flight would wait there, too
 
 
 def test_a_cap_beside_a_rate_is_no_offer() -> None:

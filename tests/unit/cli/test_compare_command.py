@@ -69,6 +69,59 @@ def test_a_server_log_for_each_value(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert [run["name"] for run in report["runs"]] == ["without.log", "with.log"]
 
 
+def benchmark(folder: Path, name: str, *, clients: int, tokens_per_s: float) -> str:
+    """Write results of clients that each have a request in flight, one token every 10 ms."""
+    row = {
+        "backend": "vllm",
+        "num_prompts": 80,
+        "completed": 80,
+        "duration": 100.0,
+        "total_input_tokens": 8000,
+        "total_output_tokens": round(tokens_per_s * 100),
+        "output_throughput": tokens_per_s,
+        "mean_ttft_ms": 100.0,
+        "mean_tpot_ms": 10.0,
+        "mean_e2el_ms": 1000.0 * clients * 100 / 80,
+        "max_concurrency": clients,
+    }
+    path = folder / name
+    path.write_text(json.dumps(row))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("vary", "values", "says"),
+    [
+        # Eight clients that wait for nothing but decode have some eight requests in decode.
+        ("max_num_seqs", "1,8", "a.json: 1 was given, and 7.9 requests were in decode on average"),
+        ("max_batch_size", "1,8", "a.json: 1 was given, and 7.9 requests were in decode"),
+        ("concurrency", "4,8", "a.json: 4 was given, and the capture itself says 8"),
+    ],
+)
+def test_a_value_that_its_run_contradicts_is_refused(
+    vary: str, values: str, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = [
+        benchmark(tmp_path, "a.json", clients=8, tokens_per_s=800.0),
+        benchmark(tmp_path, "b.json", clients=8, tokens_per_s=900.0),
+    ]
+    assert call(["compare", *files, "--vary", vary, "--values", values]) == 2
+    said = capsys.readouterr()
+    assert (said.out, said.err.count("\n")) == ("", 1)
+    assert f"--values: {says}" in said.err
+    assert call(["compare", *files, "--vary", "max_num_seqs", "--values", "8,16"]) == 0
+    assert call(["compare", *files, "--vary", "gpus", "--values", "1,2"]) == 0
+    assert call(["compare", *files, "--vary", "threads", "--values", "1,2"]) == 0
+
+
+def test_a_value_that_the_table_contradicts_is_refused(
+    table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(["compare", str(table), "--vary", "threads", "--values", "1,2,6"]) == 0
+    assert call(["compare", str(table), "--vary", "threads", "--values", "1,2,8"]) == 2
+    assert "--values: line 4: 8 was given, and the table says 6" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [

@@ -154,7 +154,7 @@ def test_a_trace_replaces_lengths_and_times(tmp_path: Path) -> None:
     job = prepare(options(trace=trace))
     assert isinstance(job.load, OpenLoop)
     assert job.load.times_ns == (500_000_000,)
-    assert describe(job) == "1 requests of day.jsonl"
+    assert describe(job) == "1 request of day.jsonl"
 
 
 def test_an_unknown_model_is_refused() -> None:

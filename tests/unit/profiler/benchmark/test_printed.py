@@ -116,3 +116,10 @@ def test_a_line_that_is_nearly_a_rule_is_looked_at_once() -> None:
     (found,) = blocks_of(lines)
     assert time.perf_counter() - started < 1.0
     assert found.places == (0,)
+
+
+def test_a_cap_is_read_in_the_spelling_that_sglang_long_had(tmp_path: Path) -> None:
+    load = "Max reqeuest concurrency:                512       \n"
+    lines = OLD.splitlines(keepends=True)
+    (found,) = read(tmp_path, "".join([lines[0], load, *lines[1:]]))
+    assert found.concurrency == 512

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from stallscope.analyzers.diagnose import diagnose
 from stallscope.errors import InputError
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.file_kinds import InputKind, input_kind
@@ -133,6 +134,31 @@ def test_an_error_beside_a_table_is_kept(tmp_path: Path) -> None:
         (InputKind.SERVER_LOG, 2, 5),  # the calls above it are the error's
         (InputKind.TELEMETRY, 6, 13),
     ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_uti",
+        "ValueError: Free memory on device (6.44/11.63 GiB) on startup is less than desired GPU me",
+        "[12345.6] Out of memory: Killed process 99 (python) total-vm:1kB",
+        "    Last State:     Terminated\n      Reason:       OOMKilled\n      Exit Code:    137",
+        '"lastState": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}',
+    ],
+)
+def test_what_refuses_or_kills_elsewhere_is_found_too(text: str, tmp_path: Path) -> None:
+    assert len(refusals(read(tmp_path, f"It dies:\n{text}\n"))) == 1
+
+
+def test_what_the_system_killed_lacked_the_hosts_memory(tmp_path: Path) -> None:
+    told = "      Reason:       OOMKilled\n"
+    diagnosis = diagnose(read(tmp_path, told))
+    assert diagnosis.verdict.sentence.startswith(
+        "Memory capacity limits this run: out of memory (the system killed the process for the "
+        "host's memory, not the device's)"
+    )
+    assert diagnosis.verdict.bottleneck == "capacity"
+    assert [r.action for r in diagnosis.remedies][0].startswith("give the process more of the host")
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ from stallscope.errors import InputError
 from stallscope.profiler import opened
 from stallscope.profiler.file_kinds import InputKind, input_kind
 from stallscope.profiler.server_log import reader
-from stallscope.profiler.server_log.docker import record_of
 from stallscope.profiler.server_log.reader import read_server_log
+from stallscope.profiler.server_log.records import record_of
 from stallscope.profiler.wall_clock import wall_clock
 
 LINES = (periodic("02-03 10:00:10", 4, 2, 25.0), periodic("02-03 10:00:20", 5, 1, 50.0))
@@ -133,3 +133,54 @@ def test_other_records_in_docker_s_form_are_no_server_s_log(tmp_path: Path) -> N
 def test_no_mark_is_written_otherwise_within_json() -> None:
     assert all(json.dumps(mark) == f'"{mark}"' for mark in reader._MARKS)
     assert not any(sign in mark for mark in reader._MARKS for sign in "<>&")
+
+
+UNIX = (1770109210.25, 1770109220.999)  # 2026-02-03T09:00:10 and 20, UTC
+SHAPES = {
+    "python-json-logger": [{"levelname": "INFO", "message": "", "timestamp": t} for t in TIMES],
+    "google": [{"textPayload": "", "severity": "INFO", "timestamp": t} for t in TIMES],
+    "loki": [{"labels": {"pod": "a"}, "line": "", "timestamp": t} for t in TIMES],
+    "cloudwatch": [{"timestamp": int(t * 1e3), "message": ""} for t in UNIX],
+    "zap": [{"level": "info", "ts": t, "msg": ""} for t in UNIX],
+    "nanoseconds": [{"ts": int(t * 1e9), "msg": ""} for t in UNIX],
+    "fluentd": [{"stream": "stdout", "log": "", "time": t} for t in TIMES],
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_records_of_other_collectors_are_read(name: str, tmp_path: Path) -> None:
+    text = ""
+    for record, line in zip(SHAPES[name], LINES, strict=True):
+        (key,) = (key for key, value in record.items() if value == "")
+        bare = line.split("] ", 1)[1]  # loggers store the message without what leads it
+        text += json.dumps({**record, key: bare}) + "\n"
+    assert kind(tmp_path, text.encode()) is InputKind.SERVER_LOG
+    capture = read(tmp_path, text)
+    assert series(capture.engine_samples, "running") == [(-10, 4), (0, 5), (10, 5)]
+    clock = wall_clock(capture)
+    assert clock is not None
+    assert clock.zero_ns == int(UNIX[0]) * 10**9
+    assert clock.has_zone
+
+
+def test_a_level_that_is_stored_apart_tells_advice_from_a_refusal(tmp_path: Path) -> None:
+    said = "If you see torch.OutOfMemoryError: CUDA out of memory, lower it"
+    records = [
+        {"level": level, "message": text, "time": time}
+        for level, text, time in (("INFO", LINES[0], TIMES[0]), ("WARNING", said, TIMES[1]))
+    ]
+    text = "".join(json.dumps(r) + "\n" for r in records)
+    assert [e for e in read(tmp_path, text).events if e.kind == "oom"] == []
+    assert [e for e in read(tmp_path, text.replace("WARNING", "ERROR")).events if e.kind == "oom"]
+
+
+def test_a_time_without_a_zone_is_local_in_records_of_a_logger(tmp_path: Path) -> None:
+    record = {"asctime": "2026-02-03 10:00:10,250", "levelname": "INFO", "message": LINES[0]}
+    clock = wall_clock(read(tmp_path, json.dumps(record) + "\n"))
+    assert clock is not None
+    assert (clock.has_year, clock.has_zone) == (True, False)
+
+
+def test_other_json_lines_are_no_records(tmp_path: Path) -> None:
+    for record in ({"message": "Running: 4 reqs"}, {"time": TIMES[0]}, {"msg": 7, "ts": UNIX[0]}):
+        assert kind(tmp_path, json.dumps(record).encode()) is None
