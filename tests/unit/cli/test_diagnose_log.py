@@ -144,7 +144,7 @@ def test_a_model_that_is_not_modelled_does_not_keep_the_log_from_being_judged(
     tmp_path: Path,
 ) -> None:
     config = tmp_path / "config.json"
-    config.write_text(json.dumps({"model_type": "jamba", "num_experts": 16}))
+    config.write_text(json.dumps({"model_type": "rwkv", "num_experts": 16}))
     found = verdict(tmp_path, QUEUE, "--model", str(config))
     assert found["verdict"]["class"] == "capacity"
     (tmp_path / "config.json").write_text("{")
