@@ -58,20 +58,24 @@ class RunQueue:
             if waited_ns is not None:
                 self._waited_ns[task] = waited_ns
         if not self._waited_ns:
-            raise OSError(f"no thread under {self._tasks} has a schedstat")
+            raise OSError(f"no thread under {self._tasks} has a schedstat that counts")
         self._next_ns = self._read_ns + round((self._work() - work_ns) / _MOST_COST)
         return [max(0, now - before.get(task, 0)) for task, now in self._waited_ns.items()]
 
 
 def _waited_ns(path: str) -> int | None:
-    """Return a thread's time on run queues; None where it has just ended."""
+    """Return a thread's time on run queues; None where it has just ended, or nothing is counted.
+
+    A kernel without CONFIG_SCHED_INFO answers three zeros: no time run, none waited, no turn.
+    """
     try:
         file = os.open(path, os.O_RDONLY)
     except (FileNotFoundError, ProcessLookupError):
         return None
     try:
-        return int(os.read(file, 128).split()[1])
-    except (ProcessLookupError, IndexError):
+        _, waited, turns = os.read(file, 128).split()
+    except (ProcessLookupError, ValueError):
         return None
     finally:
         os.close(file)
+    return int(waited) if int(turns) else None

@@ -20,6 +20,7 @@ from stallscope.profiler.doctor.packages import (
     torch_check,
     transformers_check,
 )
+from stallscope.profiler.doctor.run_queue import run_queue_check
 from stallscope.profiler.doctor.shares import container_check, cpu_check, memory_check
 from stallscope.profiler.doctor.surroundings import Surroundings
 from stallscope.profiler.evidence import Check, CheckGroup
@@ -32,6 +33,7 @@ _GROUPS: dict[str, tuple[Examination, ...]] = {
     "This machine": (
         huge_pages_check,
         pressure_check,
+        run_queue_check,
         cpu_check,
         memory_check,
         governor_check,

@@ -50,7 +50,7 @@ def clock_check(place: Surroundings) -> Check:
 
 def pressure_check(place: Surroundings) -> Check:
     """Check whether the kernel tells how long tasks waited."""
-    lost = "what other processes take: a noisy neighbour is not told from a slow step"
+    lost = "how long any task of the machine waits for CPU, memory or disk"
     fix = "boot a kernel of 4.20 or later with psi=1"
     shares = []
     for resource in ("cpu", "memory", "io"):

@@ -15,6 +15,7 @@ from stallscope.profiler.doctor.machine import (
     huge_pages_check,
     pressure_check,
 )
+from stallscope.profiler.doctor.run_queue import run_queue_check
 from stallscope.profiler.doctor.shares import container_check, cpu_check, memory_check
 
 CORES = os.cpu_count() or 1
@@ -77,6 +78,17 @@ def test_pressure(place: Place) -> None:
     assert (check.status, check.reason) == ("ok", waited)
     place.files({"/proc/pressure/io": "full avg10=0.00\n"})
     assert pressure_check(place.surroundings).status == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [("812345 9876 12\n", "ok"), ("0 0 0\n", "unknown"), ("no figures\n", "unknown")],
+)
+def test_waits_for_cores(place: Place, text: str, status: str) -> None:
+    """A kernel that counts nothing answers three zeros."""
+    assert run_queue_check(place.surroundings).status == "missing"
+    place.files({"/proc/self/schedstat": text})
+    assert run_queue_check(place.surroundings).status == status
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,12 @@ def test_a_system_without_the_figures_says_so(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         Proc(tmp_path).queue().longest()
     (tmp_path / "self" / "task" / "1").mkdir(parents=True)
-    with pytest.raises(OSError, match="no thread under .* has a schedstat"):
+    uncounted = pytest.raises(OSError, match="no thread under .* has a schedstat that counts")
+    with uncounted:
+        Proc(tmp_path).queue().longest()
+    # A kernel that has the file and counts nothing.
+    (tmp_path / "self" / "task" / "1" / "schedstat").write_text("0 0 0\n")
+    with uncounted:
         Proc(tmp_path).queue().longest()
 
 
