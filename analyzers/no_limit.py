@@ -7,6 +7,8 @@ from stallscope.analyzers.step.limit import QUALITY, Decision
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.analyzers.words import percent
 
+_BEGUN = 0.5  # the confidence: the next reading may tell another story
+
 
 def with_room(demand: Demand, t: Thresholds) -> Decision:
     """Decide a span in which mostly nothing was in flight."""
@@ -16,6 +18,8 @@ def with_room(demand: Demand, t: Thresholds) -> Decision:
     reason = f"nothing was in flight {percent(idle)} of the time"
     if demand.is_moment:
         reason = "nothing was in flight at the one moment that was read"
+    if demand.at_end is not None:
+        return _just_begun(*demand.at_end, QUALITY[demand.provenance])
     if queued < t.nothing_waits:
         reason += " and nothing waited"
     elif (held or 0.0) < t.nothing_waits:
@@ -23,6 +27,15 @@ def with_room(demand: Demand, t: Thresholds) -> Decision:
     else:
         reason += f"; in the rest, requests waited {percent(queued)} of their time"
     return Decision("none", idle, 1.0 - idle, None, 0.0, QUALITY[demand.provenance], reason)
+
+
+def _just_begun(running: float, waiting: float, quality: float) -> Decision:
+    """Decide where requests came as the last was read: what limits them, nobody saw."""
+    reason = (
+        f"nothing was in flight until the last reading, when {running:.0f} ran and {waiting:.0f} "
+        "waited; what limits those was not seen"
+    )
+    return Decision("none", 1.0, 0.0, None, 0.0, quality, reason, cap=_BEGUN)
 
 
 def _idle_device(demand: Demand) -> Decision:

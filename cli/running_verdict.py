@@ -48,6 +48,8 @@ class RunningVerdict:
         self._due_s = time.monotonic() + EVERY_S
         latest = scrapes[-1]
         window = [s for s in scrapes[-200:] if latest.t_ns - s.t_ns <= WINDOW_NS]
+        from stallscope.profiler.attach.gauges import gauges
+
         try:
             found = self._judge(self._capture_of(window[:])).verdict.bottleneck
         except StallscopeError:
@@ -66,21 +68,3 @@ class RunningVerdict:
         if self._is_live and self._last is not None:
             with suppress(OSError):
                 print(file=sys.stderr, flush=True)
-
-
-def gauges(scrape: Scrape) -> str:
-    """Say how many requests run and wait in all engines, and how full the fullest KV cache is."""
-    engines = list(scrape.values.values())
-    if not engines and scrape.devices:
-        return "GPUs alone"
-    from stallscope.profiler.metrics_page.plausible import can_be
-
-    def told_by_all(name: str) -> list[float]:
-        return [e[name] for e in engines if name in e and can_be(name, e[name])]
-
-    told = []
-    for name in ("running", "waiting"):
-        values = told_by_all(name)
-        told.append(f"{sum(values):.0f} {name}" if values else f"{name} not told")
-    used = told_by_all("kv_used_fraction")
-    return ", ".join([*told, f"KV {max(used) * 100:.0f} %" if used else "KV not told"])

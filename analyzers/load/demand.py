@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from stallscope.analyzers.benchmark.facts import is_timed_by_client
 from stallscope.analyzers.load.device_demand import is_telemetry_only, observe_idle
-from stallscope.analyzers.load.engines import clip, moments, queued
+from stallscope.analyzers.load.gauge_signs import at_end, fills, rises, worst_engine
 from stallscope.analyzers.load.gauges import Gauge, gauges, in_system
 from stallscope.analyzers.load.one_reading import is_one_reading
-from stallscope.analyzers.load.put_back import LEAST, Fall, fallen_in, put_back
+from stallscope.analyzers.load.put_back import Fall, fallen_in, put_back
 from stallscope.analyzers.load.span import Span, union_ns
 from stallscope.analyzers.load.waits import Waits, present, stay
 from stallscope.analyzers.thresholds import Thresholds
@@ -27,7 +27,8 @@ class Demand:
     `idle_share` the part of the span with nothing in flight; `in_flight` and `waiting` are means
     over time. `step_wait_share` is the part of `queued_share` in which requests waited only for the
     step that ran when they came, and `worst_engine_share` the largest queued share of one of
-    several engines. `is_moment` says that all of it was read at one moment.
+    several engines. `is_moment` says that all of it was read at one moment; `at_end` are requests
+    that ran and waited when it was read last, which lasts for no time, with none before.
     """
 
     queued_share: float | None
@@ -40,6 +41,7 @@ class Demand:
     step_wait_share: float | None = None
     worst_engine_share: float | None = None
     is_moment: bool = False
+    at_end: tuple[float, float] | None = None
 
     @property
     def when(self) -> str:
@@ -64,7 +66,6 @@ class Demand:
         return self.queued_share is not None and self.provenance != "bound"
 
 
-_SOME = 0.05  # of the requests in flight
 UNKNOWN_DEMAND = Demand(None, None, None, None, False, "derived", "nothing recorded")
 
 
@@ -121,46 +122,10 @@ def _from_gauges(rows: Sequence[Gauge], falls: Sequence[Fall]) -> Demand:
         in_flight=all_ns / total,
         waiting=waiting / total,
         # A first wave that was let in hides what builds up behind it.
-        waiting_grows=_rises(rows) or _rises(rows[len(rows) // 2 :]) or _fills(rows, falls),
+        waiting_grows=rises(rows) or rises(rows[len(rows) // 2 :]) or fills(rows, falls),
         provenance="derived",
         source="waiting and running gauges (Little's law)",
     )
-
-
-def _rises(rows: Sequence[Gauge]) -> bool:
-    """Tell whether the queue's last third lies above its first, by half and by one request."""
-    if len(rows) < 6:
-        return False
-    third = len(rows) // 3
-    early = sum(g.waiting for g in rows[:third]) / third
-    late = [g.waiting for g in rows[-third:]]
-    return sum(late) / third >= early * 1.5 + 1.0 and min(late) > early
-
-
-def _fills(rows: Sequence[Gauge], falls: Sequence[Fall]) -> bool:
-    """Tell whether running requests went back into a queue that stood most of the time.
-
-    One in twenty of those in flight, or more: that is the pool's limit, however few it leaves over.
-    """
-    total = sum(g.duration_ns for g in rows)
-    standing = sum(g.duration_ns for g in rows if g.waiting)
-    went = sum(f.requests for f in falls)
-    return 2 * standing >= total and went >= max(LEAST, _SOME * in_system(rows) / total)
-
-
-def _worst_engine(capture: Capture, span: Span) -> float | None:
-    """Return the largest queued share of one engine; a sum over engines hides it."""
-    found = clip(moments(capture.engine_samples), span.start_ns, span.end_ns)
-    names = {name for m in found for name in m.engines}
-    if len(names) < 2:
-        return None
-    shares = []
-    for name in names:
-        seen = [(m.duration_ns, m.engines[name]) for m in found if name in m.engines]
-        waiting = sum(ns * queued(v) for ns, v in seen)
-        all_ns = waiting + sum(ns * v["running"] for ns, v in seen)
-        shares.append(waiting / all_ns if all_ns else 0.0)
-    return max(shares)
 
 
 def observe_demand(capture: Capture, span: Span) -> Demand:
@@ -181,8 +146,13 @@ def observe_demand(capture: Capture, span: Span) -> Demand:
     rows = gauges(capture, span)
     if rows and sum(g.duration_ns for g in rows):
         of_gauges = _from_gauges(rows, fallen_in(put_back(capture.engine_samples), span))
-        worst, is_moment = _worst_engine(capture, span), span.is_instant or is_one_reading(capture)
-        return dataclasses.replace(of_gauges, worst_engine_share=worst, is_moment=is_moment)
+        is_moment = span.is_instant or is_one_reading(capture)
+        return dataclasses.replace(
+            of_gauges,
+            worst_engine_share=worst_engine(capture, span),
+            is_moment=is_moment,
+            at_end=at_end(capture, span, rows),
+        )
     return UNKNOWN_DEMAND
 
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from stallscope.profiler.attach.failures import FetchFailed
+from stallscope.profiler.attach.gauges import gauges
 from stallscope.profiler.capture import Event
 from stallscope.profiler.metrics_page.scrape import Scrape
 from stallscope.profiler.stop_signal import StopSignal
@@ -93,11 +94,13 @@ class Watch:
         """Yield an event where the server no longer answered at the end."""
         if len(self._in_a_row) < GONE or not self.scrapes:
             return
-        (t_ns, _), (_, reason) = self._in_a_row[0], self._in_a_row[-1]
-        silent_s = (self._clock() - self.scrapes[-1].t_ns) * 1e-9
+        (t_ns, _), (last_ns, reason) = self._in_a_row[0], self._in_a_row[-1]
+        last = self.scrapes[-1]
+        silent_s = (last_ns - last.t_ns) * 1e-9
         sentence = (
-            f"At the end the server no longer answered: its last answer came {silent_s:.0f} s "
-            f"before, and {len(self._in_a_row)} scrapes since then failed ({reason})."
+            f"At the end the server no longer answered: its last answer ({gauges(last)}) came "
+            f"{silent_s:.0f} s before, and {len(self._in_a_row)} scrapes since then failed "
+            f"({reason})."
         )
         yield Event(t_ns, "check", None, {"sentence": sentence, "ends": True})
 

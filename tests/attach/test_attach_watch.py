@@ -56,8 +56,9 @@ def test_a_server_that_is_gone_at_the_end_is_told_from_a_hiccup() -> None:
         assert [e["ends"] for e in found] == ([True] if count else [])
         if found:
             assert found[0]["sentence"] == (
-                "At the end the server no longer answered: its last answer came 0 s before, and 2 "
-                "scrapes since then failed (connection refused)."
+                "At the end the server no longer answered: its last answer (running not told, "
+                "waiting not told, KV not told) came 0 s before, and 2 scrapes since then failed "
+                "(connection refused)."
             )
     watch.try_once()  # it answers again
     assert list(watch.ending()) == []

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from scripted_server import send, serving, vllm_page
 
+from stallscope.profiler.attach.gauges import gauges
 from stallscope.profiler.metrics_page.scrape import Page, Scrape, scrape_of
-from stallscope.running_verdict import gauges
 
 SCRIPT = str(Path(sys.executable).with_name("stallscope"))
 

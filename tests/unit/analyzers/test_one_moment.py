@@ -132,3 +132,29 @@ def test_it_is_blind_without_the_counters() -> None:
 def test_a_longer_series_tells_by_itself() -> None:
     samples = [s._replace(t_ns=t) for t in range(5) for s in moment(**HELD).engine_samples]
     assert decoding_cap(samples, "page") is None
+
+
+def ends_with(running: float, waiting: float, *, before: float = 0.0) -> Capture:
+    """Four readings a second apart; the last one lasts for no time that was seen."""
+    rows = [
+        EngineSample(i * 10**9, "0", name, last if i == 3 else first)
+        for i in range(4)
+        for name, first, last in (("running", before, running), ("waiting", 0.0, waiting))
+    ]
+    return Capture(subject=Subject(engine="vllm"), engine_samples=tuple(rows))
+
+
+def test_what_came_as_the_last_was_read_is_not_left_out() -> None:
+    found = diagnose(ends_with(128, 172)).verdict
+    assert (found.bottleneck, found.load, found.confidence <= 0.5) == ("none", "idle", True)
+    assert found.sentence == (
+        "Nothing limits this run: nothing was in flight until the last reading, when 128 ran and "
+        "172 waited; what limits those was not seen."
+    )
+
+
+def test_an_idle_end_and_one_that_was_busy_before_are_told_as_ever() -> None:
+    idle = diagnose(ends_with(0, 0)).verdict
+    assert "nothing was in flight 100 % of the time and nothing waited." in idle.sentence
+    assert idle.confidence > 0.5
+    assert "last reading" not in diagnose(ends_with(128, 172, before=1.0)).verdict.sentence
