@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from stallscope.analyzers.result import Diagnosis
     from stallscope.profiler.capture import Capture
 
+YEAR_S = 31_536_000
 ADDRESS = re.compile(r"\w+://|(?:[^/@]*@)?[\w.\[\]-]+:\d+(?:/|$)")  # and no program's name
 
 
@@ -53,7 +54,7 @@ def attach(
         typer.Argument(metavar="-- CMD", help="Watch for as long as this runs."),
     ] = None,
     duration: Annotated[
-        float, typer.Option(min=1, metavar="S", help="Watch for so many seconds.")
+        float, typer.Option(min=1, max=YEAR_S, metavar="S", help="Watch for so many seconds.")
     ] = 30.0,
     interval: Annotated[
         float, typer.Option(min=0.1, max=60, metavar="S", help="From one scrape to the next.")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from stallscope.profiler.cap_proof import is_proven, only_decodes
 from stallscope.profiler.capture import EngineSample
-from stallscope.profiler.held_queue import Moment, running_while_held
+from stallscope.profiler.held_queue import OF_FRONTEND, Moment, running_while_held
 
 VLLM_DEFAULTS = (128, 256, 1024)  # max_num_seqs by device and version, if nobody sets it
 _PINNED = 0.8  # of the moments with a queue at the cap
@@ -124,8 +124,15 @@ def _gate(samples: Sequence[EngineSample], most: float, source: str, moment: str
 def _moments(samples: Sequence[EngineSample]) -> list[Moment]:
     found: dict[tuple[str, int], Moment] = {}
     for sample in samples:
-        found.setdefault((sample.engine, sample.t_ns), {})[sample.name] = sample.value
-    moments = [m for m in found.values() if "running" in m and "waiting" in m]
+        if sample.name not in OF_FRONTEND:
+            found.setdefault((sample.engine, sample.t_ns), {})[sample.name] = sample.value
+    moments, last = [], dict[str, Moment]()
+    for (engine, _), moment in found.items():
+        # A page on which no counter moved either is the last one again: an engine between steps.
+        is_same = last.get(engine) == moment and "output_tokens_total" in moment
+        if "running" in moment and "waiting" in moment and not is_same:
+            moments.append(moment)
+        last[engine] = moment
     is_repeated = len(moments) > 1 and _gauges(moments[-1]) == _gauges(moments[-2])
     return moments[:-1] if is_repeated else moments  # a period's end repeats its line
 

@@ -573,6 +573,7 @@ def test_a_capture_that_the_command_wrote_is_left_and_the_report_written(tmp_pat
         ("", 2, "name the server: stallscope attach http://HOST:PORT, or --prometheus URL"),
         ("ftp://h", 2, "give http:// or https:// and a host"),
         ("http://h --duration 0", 2, "--duration"),
+        ("http://h --duration inf", 2, "--duration"),
         ("http://h --interval 0", 2, "--interval"),
         ("http://h no-such-program-of-mine", 2, "no-such-program-of-mine: not on PATH"),
         ("http://h --bearer-token-file /no/such", 1, "--bearer-token-file /no/such: No such"),

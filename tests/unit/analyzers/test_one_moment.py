@@ -158,3 +158,37 @@ def test_an_idle_end_and_one_that_was_busy_before_are_told_as_ever() -> None:
     assert "nothing was in flight 100 % of the time and nothing waited." in idle.sentence
     assert idle.confidence > 0.5
     assert "last reading" not in diagnose(ends_with(128, 172, before=1.0)).verdict.sentence
+
+
+def still(seconds: int, **last: float) -> Capture:
+    """Readings each second that say the same; `last` is what the last one says otherwise."""
+    same = {"running": 64.0, "waiting": 64.0, "kv_used_fraction": 0.11, "output_tokens_total": 9e5}
+    rows = [
+        EngineSample(t * 10**9, "0", name, last.get(name, value) if t == seconds else value)
+        for t in range(seconds + 1)
+        for name, value in {**same, "frontend_cpu_s_total": 0.1 * t}.items()
+    ]
+    return Capture(subject=Subject(engine="vllm", max_num_seqs=64), engine_samples=tuple(rows))
+
+
+# 25 s without a token are a standstill. With one token more the engine works.
+@pytest.mark.parametrize(
+    ("capture", "is_one"),
+    [
+        (still(4), True),
+        (still(24), True),
+        (still(25), False),
+        (still(4, output_tokens_total=900_001.0), False),
+        (still(4, waiting=63.0), False),
+    ],
+)
+def test_a_page_on_which_nothing_moves_is_one_moment(capture: Capture, is_one: bool) -> None:
+    found = diagnose(capture)
+    assert (found.verdict.confidence <= 0.65) is is_one
+    assert any(n.startswith("No figure of the engine changed") for n in found.notes) is is_one
+    assert ("wait at that moment" in found.verdict.sentence) is is_one
+
+
+def test_an_idle_server_stands_still_all_the_same() -> None:
+    rows = [s._replace(value=0.0) for s in still(4).engine_samples if s.name != "kv_used_fraction"]
+    assert diagnose(Capture(engine_samples=tuple(rows))).verdict.confidence > 0.65

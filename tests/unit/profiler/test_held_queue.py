@@ -88,3 +88,23 @@ def test_a_number_below_the_highest_is_no_cap() -> None:
         s._replace(value=11) if s.name == "running" and s.t_ns == 13 * S else s for s in turnover(4)
     ]
     assert seen_cap(higher, "sglang") is None
+
+
+def plateau(count: int, **series: Series) -> list[EngineSample]:
+    return samples(count, running=40, waiting=9, kv_used_fraction=0.3, **series)
+
+
+def test_readings_on_which_no_token_moved_are_one_reading() -> None:
+    """Of nine pages a second apart two differ in tokens: that is not seen four times."""
+    frozen = plateau(9, output_tokens_total=(0,) * 4 + (50,) * 5)
+    assert seen_cap(frozen, "sglang", source="page", moment="page") is None
+    # A last one with the gauges of that before may be a log's repeated line: four of five count.
+    moving = plateau(5, output_tokens_total=(0, 50, 100, 150, 200))
+    found = seen_cap(moving, "sglang", source="page", moment="page")
+    assert found is not None
+    assert found.sentence.endswith("running stood at 40 in 4 of 4 pages with a queue.")
+
+
+def test_a_frontend_that_works_on_is_no_other_reading() -> None:
+    frozen = plateau(9, output_tokens_total=0, frontend_cpu_s_total=tuple(range(9)))
+    assert seen_cap(frozen, "sglang") is None
