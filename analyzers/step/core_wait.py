@@ -9,12 +9,12 @@ from stallscope.analyzers.result import PhaseBudget
 from stallscope.analyzers.step.host_means import host_mean
 from stallscope.analyzers.step.limit import CLASS_PARTS, QUALITY, Decision, part_share
 from stallscope.analyzers.thresholds import Thresholds
-from stallscope.analyzers.words import percent
+from stallscope.analyzers.words import both, percent
 from stallscope.profiler.capture import Capture
 
 FINDING = "cores-taken"
 _MOST = 0.9  # confidence: which of the process's threads make a step is not known
-_WORTH_SAYING = 0.05  # of a core, stolen
+_WORTH_SAYING = 0.05  # of a core, or of the time
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +101,14 @@ def taken_cores(
 
 
 def _reason(waited: CoreWait) -> str:
-    text = f"a thread of this run was ready and had no core {percent(waited.longest)} of the time, "
-    text += f"while other processes kept {waited.others:.1f} of its {waited.usable:g} cores busy"
+    told = []
+    if waited.displaced > 0 and waited.longest >= _WORTH_SAYING:
+        told.append(
+            f"a thread of this run was ready and had no core {percent(waited.longest)} of the "
+            f"time, while other processes kept {waited.others:.1f} of its {waited.usable:g} cores "
+            "busy"
+        )
     if waited.stolen >= _WORTH_SAYING:
-        text += f", and the hypervisor gave {waited.stolen:.1f} to other machines (steal)"
-    return f"{text}: at least {percent(waited.lost)} of the step's time is theirs"
+        stolen = f"{waited.stolen:.1f} of its {waited.usable:g} cores"
+        told.append(f"the hypervisor gave {stolen} to other machines (steal)")
+    return f"{both(told)}: at least {percent(waited.lost)} of the step's time is theirs"

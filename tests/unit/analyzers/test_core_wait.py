@@ -152,7 +152,15 @@ def test_the_report_says_who_has_the_cores_and_what_helps() -> None:
 
 def test_against_a_hypervisor_another_machine_comes_first() -> None:
     found = told(stolen=0.6)
-    assert "0.6 to other machines (steal)" in found.verdict.sentence
+    assert (
+        "0.3 of its 2 cores busy and the hypervisor gave 0.6 of its 2 cores to other machines "
+        "(steal): at least" in found.verdict.sentence
+    )
+    alone = diagnose(on_cores(0.0, 0.0, 1.2, 0.0, 0.41)).verdict.sentence
+    assert alone.startswith(
+        "Others take the cores that the step needs: the hypervisor gave 0.4 of its 2 cores to "
+        "other machines (steal): at least 25 % of the step's time is theirs"
+    )
     assert "hypervisor" in found.remedies[0].action
     assert len(found.remedies) == 3
 
