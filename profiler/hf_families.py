@@ -15,7 +15,12 @@ FAMILIES = (
 )
 DEEPSEEK = ("deepseek_v2", "deepseek_v3")
 # Other names of the same arithmetic.
-_SAME_AS = {"gemma3": "gemma3_text", "kimi_k2": "deepseek_v3", "mimo": "qwen2"}
+_SAME_AS = {
+    "gemma3": "gemma3_text",
+    "glm4_moe_lite": "deepseek_v3",
+    "kimi_k2": "deepseek_v3",
+    "mimo": "qwen2",
+}
 _ARCHITECTURES = {
     "LlamaForCausalLM": "llama",
     "MistralForCausalLM": "mistral",
@@ -35,6 +40,7 @@ _ARCHITECTURES = {
     "Phi3ForCausalLM": "phi3",
     "PhimoeForCausalLM": "phimoe",
     "Glm4MoeForCausalLM": "glm4_moe",
+    "Glm4MoeLiteForCausalLM": "deepseek_v3",
     "MiMoForCausalLM": "qwen2",
     "BambaForCausalLM": "bamba",
     "FalconH1ForCausalLM": "falcon_h1",

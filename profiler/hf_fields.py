@@ -29,6 +29,7 @@ _READ = frozenset(
         "max_position_embeddings",
         "max_window_layers",
         "mlp_bias",
+        "mlp_layer_types",
         "mlp_only_layers",
         "model_type",
         "n_shared_experts",

@@ -31,12 +31,13 @@ def experts(config: Fields, family: str) -> Experts | None:
 
 def _deepseek_experts(config: Fields) -> Experts:
     size = config.size("moe_intermediate_size")
-    dense = whole(config, "first_k_dense_replace", 0)
+    kinds = config.get("mlp_layer_types")
+    layers = config.size("num_hidden_layers") - whole(config, "first_k_dense_replace", 0)
     return Experts(
         count=config.size("n_routed_experts"),
         per_token=config.size("num_experts_per_tok"),
         intermediate_size=size,
-        layers=max(0, config.size("num_hidden_layers") - dense),
+        layers=kinds.count("sparse") if isinstance(kinds, list) else max(0, layers),
         shared_size=size * whole(config, "n_shared_experts", 0),
     )
 

@@ -26,6 +26,9 @@ class Achievable:
     # (Vidur's A100 tables, MIT: 2 to 11 µs each at one row).
     small_kernels: int = 5  # a layer
     small_start_s: float = 3e-6
+    # Choosing experts, aligning and sorting rows by them, and summing what they make: vLLM's
+    # topk_softmax, moe_align_block_size with its sort, and moe_sum.
+    expert_kernels: int = 4  # a layer with experts
     # NCCL's all-reduce inside an H100 machine (Vidur's table): 20 µs, then at 0.75 of NVLink.
     reduce_start_s: float = 20e-6
     reduce_link: float = 0.75

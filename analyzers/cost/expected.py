@@ -16,6 +16,7 @@ from stallscope.analyzers.cost.operators import (
     step_operators,
 )
 from stallscope.analyzers.cost.roofline import CostModel, StepTime
+from stallscope.profiler.spec import ModelSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,12 @@ def _fused(operator: Operator) -> tuple[str, int, str]:
     return operator.group, operator.instances, own
 
 
+def small_kernels(spec: ModelSpec, reach: Achievable) -> float:
+    """Count the small kernels of a step: of layers of an attention and an MLP, and of experts."""
+    mixed = 0 if spec.mixture is None else spec.mixture.layers
+    return spec.blocks / 2 * reach.small_kernels + mixed * reach.expert_kernels
+
+
 def _small_s(cost: CostModel, shape: StepShape, reach: Achievable) -> tuple[float, float]:
     """Seconds of the small kernels of all layers: of their starts, and of the rows they move."""
     spec, machine = cost.spec, cost.machine
@@ -77,7 +84,7 @@ def _small_s(cost: CostModel, shape: StepShape, reach: Achievable) -> tuple[floa
     width = 8 * spec.hidden_size + (3 * spec.intermediate_size + 2 * heads) / machine.ranks
     moved = shape.tokens * width * activation_bytes_per_element(cost.dtype)
     layers = spec.blocks / 2  # as many layers of an attention and an MLP
-    starts = layers * reach.small_kernels * reach.small_start_s
+    starts = small_kernels(spec, reach) * reach.small_start_s
     return starts, layers * moved / (reach.product_memory * machine.bytes_per_s)
 
 
@@ -110,7 +117,7 @@ class ExpectedModel(CostModel):
         operators = step_operators(self.spec, shape, dtype=self.dtype, kv_dtype=self.kv_dtype)
         large = sum(kernel.instances for kernel in _kernels(operators, self, self.reach))
         sums = self.spec.blocks if self.machine.ranks > 1 else 0
-        return large + round(self.spec.blocks / 2 * self.reach.small_kernels) + sums
+        return large + round(small_kernels(self.spec, self.reach)) + sums
 
     def _products_of(self, shape: StepShape) -> StepTime:
         """Time the linears and the small kernels; a run repeats few row counts."""

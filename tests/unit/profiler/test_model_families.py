@@ -58,6 +58,35 @@ def test_every_family_is_among_them() -> None:
     assert all(spec_of(name).not_runnable for name in CONFIGS)
 
 
+def test_glm_4_7_flash_is_a_deepseek_of_its_own_sizes(tmp_path: Path) -> None:
+    config = {
+        **dict.fromkeys(("num_attention_heads", "num_key_value_heads"), 20),
+        "model_type": "glm4_moe_lite",
+        "hidden_size": 2048,
+        "intermediate_size": 10240,
+        "num_hidden_layers": 47,
+        "q_lora_rank": 768,
+        "kv_lora_rank": 512,
+        "qk_nope_head_dim": 192,
+        "qk_rope_head_dim": 64,
+        "v_head_dim": 256,
+        "n_routed_experts": 64,
+        "num_experts_per_tok": 4,
+        "moe_intermediate_size": 1536,
+        "first_k_dense_replace": 1,
+        "vocab_size": 154_880,
+        "max_position_embeddings": 202_752,
+        "num_nextn_predict_layers": 1,
+    }
+    built = theirs(config)
+    total = sum(p.numel() for p in built.parameters())
+    built.config.save_pretrained(tmp_path)
+    saved = load_model(str(tmp_path))
+    spec = model_from_config(Fields("x.json", config), "x")
+    assert num_parameters(spec) == num_parameters(saved) == total == 29_943_390_976
+    assert (spec.draft_layers, spec.warnings, saved.warnings) == (1, (), ())
+
+
 def test_windows_of_layers() -> None:
     # Every second layer of gemma-2 and gpt-oss, every sixth of gemma-3 sees everything.
     specs = {name: spec_of(name) for name in CONFIGS}
