@@ -10,8 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from stallscope.errors import InputError
-from stallscope.profiler.benchmark.formats import has_results
-from stallscope.profiler.benchmark.printed import has_printed
+from stallscope.profiler.benchmark.formats import has_printed, has_results
 from stallscope.profiler.capture_file import is_capture
 from stallscope.profiler.metrics_page.foreign import page_kind
 from stallscope.profiler.metrics_page.reader import has_page as has_metrics_page
@@ -19,6 +18,7 @@ from stallscope.profiler.ncu.pages import has_page
 from stallscope.profiler.nsys.stats_tables import has_table
 from stallscope.profiler.profiler_text import has_profiler_text
 from stallscope.profiler.regular_file import check_readable, other_kind
+from stallscope.profiler.run_table import has_run_table
 from stallscope.profiler.runtime_lines import is_stamped, unstamped
 from stallscope.profiler.server_log.client_block import tells_load
 from stallscope.profiler.server_log.reader import has_log
@@ -119,7 +119,11 @@ def kind_of(path: Path) -> str:
         return "a gzip file that is packed twice (gunzip it once)"
     signature = next((kind for start, kind in _SIGNATURES if head.startswith(start)), None)
     kind = signature or plain_kind(head)
-    return (page_kind(decoded(head)) or kind) if kind == "a text file" else kind
+    if kind != "a text file":
+        return kind
+    if has_run_table(decoded(head)):
+        return "a table of runs, which stallscope compare reads"
+    return page_kind(decoded(head)) or kind
 
 
 def plain_kind(head: bytes) -> str:

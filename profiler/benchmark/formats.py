@@ -14,6 +14,7 @@ from stallscope.profiler.benchmark import (
     inference_perf,
     inferencemax,
     printed,
+    printed_trtllm,
     serving,
     trtllm,
 )
@@ -90,15 +91,26 @@ def rows_of(content: str, where: str) -> tuple[list[Row], bool]:
     except RecursionError:
         raise InputError(f"{where}: not valid JSON: nested too deeply") from None
     except ValueError as error:
-        if printed.has_printed(content):
+        if has_printed(content):
             return _printed(content, where)
         return _lines(content, where, error)
+
+
+def has_printed(text: str) -> bool:
+    """Tell whether text holds what a benchmark printed when it was done."""
+    return printed.has_printed(text) or printed_trtllm.has_printed(text)
+
+
+def blocks_of(lines: Sequence[str]) -> list[printed.Block]:
+    """Return what benchmarks printed among other lines, in its order."""
+    found = [*printed.blocks_of(lines), *printed_trtllm.blocks_of(lines)]
+    return sorted(found, key=lambda block: block.places)
 
 
 def _printed(content: str, where: str) -> tuple[list[Row], bool]:
     """Return the rows of printed blocks, and of JSON that stands before or between them."""
     lines = content.splitlines(keepends=True)
-    blocks = list(printed.blocks_of(lines))
+    blocks = list(blocks_of(lines))
     taken = {place for block in blocks for place in block.places}
     rest = "".join(line for place, line in enumerate(lines) if place not in taken)
     rows, is_cut = rows_of(rest, where) if has_results(rest) else ([], False)

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from stallscope.profiler.benchmark.figures import Row, number
 
-_BEFORE = r"(?:\x1b\[[0-9;]*m|[ \t>#|])*"  # colours, and the marks of a quotation
-HEADER = re.compile(rf"^{_BEFORE}={{3,}} Serving Benchmark Result ={{3,}}", re.MULTILINE)
+BEFORE = r"(?:\x1b\[[0-9;]*m|[ \t>#|])*"  # colours, and the marks of a quotation
+HEADER = re.compile(rf"^{BEFORE}={{3,}} Serving Benchmark Result ={{3,}}", re.MULTILINE)
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _END = re.compile(r"={20,}")
 _FIGURE = re.compile(r"(?P<label>[A-Za-z][^:]{0,60}?)\s*:\s+(?P<value>\S.*)")
@@ -44,7 +44,7 @@ _MARK = "printed"
 class Block(NamedTuple):
     """One block as a row of results has it, and the places of its lines from 0."""
 
-    row: dict[str, str]
+    row: Row
     places: tuple[int, ...]
 
 
@@ -78,7 +78,7 @@ def blocks_of(lines: Iterable[str]) -> Iterator[Block]:
                 load[_LOAD[found[0]]] = found[1]
                 places.append(place)
             continue
-        text, found = _plain(line), _figure(line)
+        text, found = plain(line), _figure(line)
         if text and found is None and not _is_rule(text) and not _END.fullmatch(text):
             yield _block(row, places)
             row, load, places = None, {}, []
@@ -105,14 +105,15 @@ def _is_rule(text: str) -> bool:
     return text.startswith("---") and text.endswith("---")
 
 
-def _plain(line: str) -> str:
+def plain(line: str) -> str:
+    """Return a line without colours, marks of quotation and what frames it."""
     text = _COLOUR.sub("", line) if "\x1b" in line else line
     return text.strip().lstrip("># |\t").rstrip("| \t")
 
 
 def _figure(line: str) -> tuple[str, str] | None:
     """Return a line's label in small letters and the first word of its value."""
-    found = _FIGURE.fullmatch(_plain(line))
+    found = _FIGURE.fullmatch(plain(line))
     if found is None:
         return None
     return " ".join(found["label"].lower().split()), found["value"].split()[0]

@@ -57,7 +57,7 @@ def _results(path: Path) -> list[Result]:
         raise InputError(
             f"{path}: holds no result of a benchmark tool known here; give the JSON that vllm "
             "bench, SGLang, trtllm-bench, genai-perf, guidellm, inference-perf or InferenceX "
-            "wrote, or the block that vllm bench or SGLang printed"
+            "wrote, or what vllm bench, SGLang or trtllm-bench printed at its end"
         )
     found = [
         result

@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from stallscope.profiler.benchmark.formats import has_results
-from stallscope.profiler.benchmark.printed import blocks_of
+from stallscope.profiler.benchmark.formats import blocks_of, has_results
 from stallscope.profiler.file_kinds import InputKind
 from stallscope.profiler.metrics_page.reader import has_page
 from stallscope.profiler.server_log.client_block import tells_load
@@ -72,11 +71,15 @@ def _give_devices(lines: Sequence[str], kinds: list[InputKind | None]) -> None:
 
 def _give_blocks(lines: Sequence[str], kinds: list[InputKind | None]) -> None:
     """Give what a benchmark printed to the log beside it, which is read with it; else to no log."""
-    logged = (x for x, kind in zip(lines, kinds, strict=True) if kind is InputKind.SERVER_LOG)
-    kind = InputKind.SERVER_LOG if tells_load(logged) else InputKind.BENCHMARK
-    for block in blocks_of(lines):
+    blocks = blocks_of(lines)
+    logged = [p for p, kind in enumerate(kinds) if kind is InputKind.SERVER_LOG]
+    is_load = tells_load(lines[p] for p in logged)
+    if blocks and not is_load and not any("rror" in lines[p] for p in logged):
+        for place in logged:  # the client's own lines, which no server wrote
+            kinds[place] = None
+    for block in blocks:
         for place in block.places:
-            kinds[place] = kind
+            kinds[place] = InputKind.SERVER_LOG if is_load else InputKind.BENCHMARK
 
 
 def _kind(line: str, present: InputKind | None) -> InputKind | None:

@@ -11,6 +11,7 @@ import pytest
 from stallscope.errors import InputError
 from stallscope.profiler.file_kinds import InputKind, input_kind, kind_of
 
+TABLE = "a table of runs, which stallscope compare reads"
 TWICE = "a gzip file that is packed twice (gunzip it once)"
 
 
@@ -31,6 +32,8 @@ TWICE = "a gzip file that is packed twice (gunzip it once)"
         (gzip.compress(b"some text"), "a gzip file"),
         (gzip.compress(gzip.compress(b"INFO 02-03 10:00:10 [loggers.py:259] Running")), TWICE),
         (b"PK\x03\x04", "a zip file"),
+        (b"clients,tok/s\n1,88\n8,640\n", TABLE),
+        (b"| clients | tok/s |\n|---|---|\n| 1 | 88 |\n", TABLE),
     ],
 )
 def test_kind_is_told_from_the_first_bytes(tmp_path: Path, head: bytes, kind: str) -> None:

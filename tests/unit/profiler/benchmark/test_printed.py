@@ -105,7 +105,7 @@ def test_several_blocks_are_a_sweep_and_json_may_stand_before(tmp_path: Path) ->
 def test_a_block_of_no_tokens_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "images.txt"
     path.write_text(block(("Model:", "flux"), ("Request throughput (req/s):", "0.50")))
-    with pytest.raises(InputError, match="or the block that vllm bench or SGLang printed"):
+    with pytest.raises(InputError, match="or what vllm bench, SGLang or trtllm-bench printed"):
         read_input(path)
 
 
