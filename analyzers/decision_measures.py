@@ -13,6 +13,7 @@ from stallscope.analyzers.load.standstill import standstill_share
 from stallscope.analyzers.load.weights_read import weights_share
 from stallscope.analyzers.measures import measure
 from stallscope.analyzers.prepared import Run
+from stallscope.analyzers.stated.engine_figures import engine_figures
 from stallscope.analyzers.step.busy_wait import busiest_share, power_share
 from stallscope.analyzers.step.clocks import clock_shares
 from stallscope.analyzers.step.core_measures import core_measures
@@ -36,6 +37,9 @@ def cause_measures(run: Run) -> Iterator[Measure]:
     if cost is not None and device is not None and device.memory_bytes:
         held = weight_bytes(cost.spec, cost.dtype, tensor_parallel=cost.machine.ranks)
         source = "weights on a device ÷ its memory, counted from the config"
+        for figure in engine_figures(run.capture):
+            if figure.measure == "weights_bytes_stated":
+                held, source = figure.engine, f"{figure.source} ÷ the device's memory"
         yield measure("weights_of_memory", held / device.memory_bytes, "derived", source)
     gaps = client_latencies(run.capture).get("itl_s")
     if gaps is not None and gaps.p50 and gaps.p99 is not None and (gaps.n or 0) >= _FEW:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from stallscope.analyzers.cost.kv_bytes import kv_bytes_per_token, kv_formula
+from stallscope.analyzers.cost.kv_bytes import cache_dtype, kv_bytes_per_token, kv_formula
 from stallscope.analyzers.result import Remedy, WontHelp
 from stallscope.analyzers.step.limit import QUALITY, Decision
 from stallscope.profiler.capture import Capture
@@ -59,8 +59,10 @@ def observe_copies(capture: Capture) -> KvCopies | None:
         stated = capture.meta.get(name)
         said |= dict(stated) if isinstance(stated, Mapping) else {}
     subject = capture.subject
-    spec, dtype = subject.model, subject.kv_dtype or subject.dtype
+    spec, dtype = subject.model, cache_dtype(subject)
     size, tokens = _positive(said, "kv_bytes"), _positive(said, "kv_tokens")
+    if _positive(said, "kv_blocks_override"):
+        return None  # the pool does not fill that memory
     replicas = _positive(said, "data_parallel") or 1.0
     ranks = round(_positive(said, "tensor_parallel") or subject.num_devices / replicas)
     if spec is None or dtype is None or size is None or tokens is None or ranks < 2:

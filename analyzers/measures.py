@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from stallscope.analyzers.cost.arithmetic import ffn_share, step_weight_bytes
 from stallscope.analyzers.cost.kv_bytes import kv_bytes_per_token, kv_formula
@@ -22,6 +23,7 @@ from stallscope.analyzers.trace_copies import COPY_MEASURES, copy_measures
 from stallscope.analyzers.trace_figures import TRACE_MEASURES, trace_measures
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.evidence import BoundSide, Measure
+from stallscope.profiler.model_parts import Stored
 from stallscope.profiler.wording import figure
 
 # name → (unit, meaning); docs/metrics.md lists the same names.
@@ -158,6 +160,10 @@ MEASURES: dict[str, tuple[str, str]] = {
 }
 
 
+_STEP_WEIGHTS = "linears of the blocks and LM head; the input embedding is not read"
+_LOADED = "; the linears as small as what the engine says was loaded"
+
+
 def measure(
     name: str, value: float, provenance: str, source: str, *, side: BoundSide | None = None
 ) -> Measure:
@@ -185,8 +191,9 @@ def _kv_bytes(capture: Capture, costs: Sequence[StepCost], cost: CostModel | Non
     found: list[Measure] = []
     if cost is not None:
         ranks = cost.machine.ranks
-        per_token = ranks * kv_bytes_per_token(cost.spec, cost.kv_dtype, tensor_parallel=ranks)
-        source = kv_formula(cost.spec) + copied(cost.spec, ranks) + of_all_devices(ranks)
+        spec = replace(cost.spec, stored=Stored())  # the engine's own is a measure beside it
+        per_token = ranks * kv_bytes_per_token(spec, cost.kv_dtype, tensor_parallel=ranks)
+        source = kv_formula(spec) + copied(spec, ranks) + of_all_devices(ranks)
         found.append(measure("kv_bytes_per_token", per_token, "derived", source))
     pool = next((e.data for e in whole_events(capture, "kv_pool")), None)
     if pool and pool["tokens"]:
@@ -225,7 +232,7 @@ def work_measures(costs: Sequence[StepCost], cost: CostModel | None) -> list[Mea
             "weight_bytes_per_step",
             step_weight_bytes(cost.spec, cost.dtype),
             "estimated",
-            "linears of the blocks and LM head; the input embedding is not read",
+            _STEP_WEIGHTS + _LOADED * (cost.spec.stored.weights != 1.0),
         ),
         measure("ffn_parameter_share", ffn_share(cost.spec), "derived", "counted from the config"),
     ]

@@ -108,3 +108,14 @@ class Quantization:
     method: str
     group_size: int = 128  # elements of the input dimension that share an int4 scale
     block: tuple[int, ...] = ()  # of fp8 with a scale a block: its outputs and inputs
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What an engine stores, by its own figures, over what the config tells.
+
+    `weights` is of the matrices that weight formats change, `kv` of a token in the cache.
+    """
+
+    weights: float = 1.0
+    kv: float = 1.0

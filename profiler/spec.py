@@ -12,6 +12,7 @@ from stallscope.profiler.model_parts import (
     LinearAttention,
     Quantization,
     StateSpace,
+    Stored,
 )
 
 # Bytes per element. Scaled formats carry scales besides: see analyzers/cost/arithmetic.py.
@@ -85,6 +86,7 @@ class ModelSpec:
     mlp_in: int | None = None  # layers with an MLP or experts, where it is not all
     draft_layers: int = 0  # that draft tokens, in the checkpoint besides num_layers
     joins_hidden: bool = False  # a draft layer: it joins a token with the model's hidden state
+    stored: Stored = Stored()
 
     @property
     def attention_layers(self) -> int:

@@ -115,6 +115,15 @@ def weight_bytes(spec: ModelSpec, dtype: str, *, tensor_parallel: int = 1) -> fl
     return matrices + (tables / tensor_parallel + small) * plain_bytes(dtype)
 
 
+def quantised_bytes(spec: ModelSpec, dtype: str, *, tensor_parallel: int = 1) -> float:
+    """Return, of weight_bytes, those of the matrices that weight formats change."""
+    return math.fsum(
+        _on_rank(spec, linear, tensor_parallel) * _stored_bytes(spec, linear, dtype)
+        for linear in linears_of(spec)
+        if linear.is_quantised
+    )
+
+
 def _stored_bytes(spec: ModelSpec, linear: Linear, dtype: str) -> float:
     return linear.layers * linear.copies * matrix_bytes(spec, linear, dtype)
 

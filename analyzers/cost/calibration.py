@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from stallscope.analyzers.cost.kv_bytes import cache_dtype
 from stallscope.analyzers.cost.roofline import CostModel, Machine
 from stallscope.analyzers.cost.shape_classes import class_times
 from stallscope.analyzers.event_fields import whole_events
+from stallscope.analyzers.stated.stored import as_stored
 from stallscope.analyzers.stated.weights import method_of
 from stallscope.profiler.capture import Capture, Event
 from stallscope.profiler.spec import Subject
@@ -109,5 +111,5 @@ def build_cost_model(capture: Capture) -> CostModel | NoCostModel:
         launch_s=subject.device.launch_s,
         calibration=subject.device.calibration,
     )
-    kv_dtype = subject.kv_dtype or ("fp16" if subject.dtype in _COMPUTES_IN else subject.dtype)
-    return CostModel(subject.model, subject.dtype, kv_dtype, machine)
+    spec = as_stored(capture, subject.model)
+    return CostModel(spec, subject.dtype, cache_dtype(subject) or subject.dtype, machine)

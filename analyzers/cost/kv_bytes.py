@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from stallscope.profiler.spec import DTYPE_BYTES, ModelSpec
+from stallscope.analyzers.cost.weight_formats import QUANTISED
+from stallscope.profiler.spec import DTYPE_BYTES, ModelSpec, Subject
 
 _LEAST_STATE_BYTES = 2.0  # engines keep recurrent states at 16 bit or more, whatever the KV dtype
 
@@ -22,9 +23,9 @@ def kv_bytes_per_token(spec: ModelSpec, kv_dtype: str, *, tensor_parallel: int =
 def layer_bytes(spec: ModelSpec, kv_dtype: str, tensor_parallel: int = 1) -> float:
     """Return the bytes that one attention layer caches per token on each rank."""
     if spec.latent is not None:
-        return spec.latent.cached_elements * DTYPE_BYTES[kv_dtype]
+        return spec.stored.kv * spec.latent.cached_elements * DTYPE_BYTES[kv_dtype]
     heads = math.ceil(spec.num_kv_heads / tensor_parallel)
-    return 2 * heads * spec.head_dim * DTYPE_BYTES[kv_dtype]
+    return spec.stored.kv * 2 * heads * spec.head_dim * DTYPE_BYTES[kv_dtype]
 
 
 def kv_tokens(spec: ModelSpec, tokens: int) -> int:
@@ -74,7 +75,15 @@ def _element_bytes(kv_dtype: str) -> float:
 
 def kv_formula(spec: ModelSpec) -> str:
     """Say by which formula a token's KV bytes are counted."""
+    stored = "" if spec.stored.kv == 1.0 else f" · {spec.stored.kv:.3g} by the engine's own figure"
     if spec.latent is not None:
-        return "layers · (KV rank + rope) · bytes"
+        return f"layers · (KV rank + rope) · bytes{stored}"
     layers = "layers" if spec.attention_layers == spec.num_layers else "attention layers"
-    return f"2 · {layers} · KV heads · head_dim · bytes"
+    return f"2 · {layers} · KV heads · head_dim · bytes{stored}"
+
+
+def cache_dtype(subject: Subject) -> str | None:
+    """Return the KV cache's dtype: as stated, else that in which the weights' format computes."""
+    if subject.kv_dtype is not None or subject.dtype is None:
+        return subject.kv_dtype
+    return "fp16" if subject.dtype in QUANTISED else subject.dtype

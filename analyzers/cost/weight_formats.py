@@ -23,7 +23,12 @@ def plain_bytes(dtype: str) -> float:
 
 
 def matrix_bytes(spec: ModelSpec, linear: Linear, dtype: str) -> float:
-    """Return the bytes of one copy of a linear's weight in one layer."""
+    """Return the bytes of one copy of a linear's weight in one layer, as the engine stores it."""
+    counted = _counted_bytes(spec, linear, dtype)
+    return counted * spec.stored.weights if linear.is_quantised else counted
+
+
+def _counted_bytes(spec: ModelSpec, linear: Linear, dtype: str) -> float:
     inputs, outputs = linear.inputs, linear.outputs
     if not _is_quantised(spec, linear, dtype):
         return inputs * outputs * plain_bytes(dtype)

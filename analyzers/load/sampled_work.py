@@ -14,6 +14,7 @@ from stallscope.analyzers.load.pool_use import used_share
 from stallscope.analyzers.load.sampled_steps import Interval, intervals
 from stallscope.analyzers.load.span import Span
 from stallscope.analyzers.result import PhaseBudget
+from stallscope.analyzers.stated.pool import pool_tokens
 from stallscope.analyzers.step.budget import StepCost, cost_steps, phase_budgets
 from stallscope.profiler.capture import Capture, Step
 from stallscope.profiler.spec import attention_pairs
@@ -88,7 +89,7 @@ def _rise(busy: Sequence[Interval], name: str) -> float | None:
 def _context(capture: Capture, cost: CostModel, busy: Sequence[Interval]) -> float | None:
     """Return the mean tokens in the KV cache, from the pool's use and its size."""
     per_token = kv_bytes_on_rank(cost)
-    pool = _pool_tokens(capture, per_token)
+    pool = pool_tokens(capture, per_token)
     seen = [
         (i.seconds, share * size)
         for i in busy
@@ -97,15 +98,6 @@ def _context(capture: Capture, cost: CostModel, busy: Sequence[Interval]) -> flo
     ]
     total = sum(seconds for seconds, _ in seen)
     return sum(seconds * tokens for seconds, tokens in seen) / total if total else None
-
-
-def _pool_tokens(capture: Capture, per_token: int) -> float | None:
-    for source in ("metrics_page", "server_log"):
-        tokens = (capture.meta.get(source) or {}).get("kv_tokens")
-        if isinstance(tokens, int | float) and tokens > 0:
-            return float(tokens)
-    budget = capture.subject.kv_budget_bytes
-    return budget / per_token if budget else None
 
 
 def as_step(found: SampledStep) -> Step:

@@ -6,12 +6,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from stallscope.analyzers.cost.arithmetic import weight_bytes
-from stallscope.analyzers.cost.kv_bytes import kv_bytes_per_token
+from stallscope.analyzers.cost.kv_bytes import cache_dtype, kv_bytes_per_token
 from stallscope.analyzers.words import percent
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.evidence import Measure
 
 WORTH_SAYING = 0.05  # engines round what they print, and load a little besides the weights
+# Ranks that split a context by eight and a cache of half the bytes; past that one of the figures
+# is of something else.
+_MOST_APART = 16.0
 _SOURCES = ("server_log", "metrics_page")
 
 
@@ -24,11 +27,19 @@ class EngineFigure:
     engine: float
     counted: float | None
     source: str
+    ranks: int = 1
 
     @property
     def miss(self) -> float | None:
         """Return how far our count is from the engine's figure, relative to that."""
         return None if self.counted is None else self.counted / self.engine - 1.0
+
+    @property
+    def is_other(self) -> bool:
+        """Whether the two differ by more than rounding, and by less than different things do."""
+        if self.counted is None or self.miss is None or abs(self.miss) <= WORTH_SAYING:
+            return False
+        return 1 / _MOST_APART <= self.counted / self.engine <= _MOST_APART
 
 
 def engine_figures(capture: Capture) -> tuple[EngineFigure, ...]:
@@ -54,18 +65,17 @@ def _figures(capture: Capture, said: Mapping[str, object]) -> Iterator[EngineFig
         if spec is not None and dtype is not None and is_whole and not subject.cpu_offload_bytes:
             counted = weight_bytes(spec, dtype, tensor_parallel=ranks)
         source = "the engine's own line on what loading the model took"
-        yield EngineFigure("weights_bytes_stated", "weights", loaded, counted, source)
+        yield EngineFigure("weights_bytes_stated", "weights", loaded, counted, source, ranks)
     size, tokens = _positive(said, "kv_bytes"), _positive(said, "kv_tokens")
-    if size is None or tokens is None:
-        return
-    kv_dtype, counted = subject.kv_dtype or dtype, None
+    if size is None or tokens is None or _positive(said, "kv_blocks_override"):
+        return  # an overridden pool does not fill the memory that was found for it
+    kv_dtype, counted = cache_dtype(subject), None
     is_plain = spec is not None and not spec.has_state and not spec.local_layers
     if spec is not None and kv_dtype is not None and is_plain and is_whole:
         counted = float(kv_bytes_per_token(spec, kv_dtype, tensor_parallel=ranks))
     source = "the engine's KV bytes ÷ the tokens that it says they hold"
-    yield EngineFigure(
-        "kv_bytes_per_token_stated", "KV cache per token", size / tokens, counted, source
-    )
+    name, what = "kv_bytes_per_token_stated", "KV cache per token"
+    yield EngineFigure(name, what, size / tokens, counted, source, ranks)
 
 
 def _positive(said: Mapping[str, object], name: str) -> float | None:
@@ -94,10 +104,23 @@ def disagreements(capture: Capture) -> tuple[str, ...]:
     return tuple(
         f"The engine's own figure for {figure.what} is {figure.engine:,.0f} bytes on each device; "
         f"the model as it is described takes {figure.counted:,.0f}, {percent(abs(figure.miss))} "
-        f"{'more' if figure.miss > 0 else 'less'}. The engine's figure holds; check --model, "
+        f"{'more' if figure.miss > 0 else 'less'}. {_goes_by(capture, figure)} Check --model, "
         "--dtype, --kv-dtype and --gpus."
         for figure in engine_figures(capture)
         if figure.counted is not None
         and figure.miss is not None
         and abs(figure.miss) > WORTH_SAYING
     )
+
+
+def _goes_by(capture: Capture, figure: EngineFigure) -> str:
+    """Say what is counted by which of the two; see stored.py."""
+    if not figure.is_other:
+        return "They are too far apart to be of one thing, and nothing is counted by the engine's."
+    if figure.measure.startswith("kv"):
+        return "Room and reads of the cache are counted by the engine's figure."
+    if figure.miss is not None and figure.miss < 0:
+        return "A step may not read all that was loaded: its weights are counted by the model's."
+    if capture.subject.model is not None and capture.subject.model.mixture is not None:
+        return "Which of the experts are smaller is not known: they are counted by the model's."
+    return "A step's weights are counted by the engine's figure."

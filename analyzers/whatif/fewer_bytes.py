@@ -25,6 +25,8 @@ def fewer_weight_bytes(
     saves = step_weight_bytes(cost.spec, dtype) < step_weight_bytes(cost.spec, cost.dtype)
     if cost.machine.linear_times or cost.dtype == "fp8" or not saves or not tokens_per_s:
         return None
+    if cost.spec.stored.weights != 1.0:  # what was loaded is not of the dtype that was given
+        return None
     return _gain(
         costs, cost, CostModel(cost.spec, dtype, cost.kv_dtype, cost.machine), tokens_per_s
     )
@@ -39,6 +41,8 @@ def fewer_kv_bytes(
     """
     saves = kv_bytes_per_token(cost.spec, kv_dtype) < kv_bytes_per_token(cost.spec, cost.kv_dtype)
     if cost.machine.linear_times or not saves or not tokens_per_s:
+        return None
+    if cost.spec.stored.kv != 1.0:  # the cache is not of the dtype that was given
         return None
     return _gain(
         costs, cost, CostModel(cost.spec, cost.dtype, kv_dtype, cost.machine), tokens_per_s

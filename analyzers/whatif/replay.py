@@ -16,6 +16,7 @@ from stallscope.analyzers.cost.roofline import CostModel, kv_bytes_on_rank
 from stallscope.analyzers.load.queue_limits import LIMIT_CLASS
 from stallscope.analyzers.result import Gain
 from stallscope.analyzers.schedule import SchedulerConfig
+from stallscope.analyzers.stated.pool import stated_tokens
 from stallscope.analyzers.step.budget import StepCost
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.analyzers.whatif.simulate import Load, Overhead, Simulated, simulate, steps_needed
@@ -100,14 +101,16 @@ def _config(capture: Capture, cost: CostModel) -> SchedulerConfig | None:
     budget = max(totals, default=subject.kv_budget_bytes)
     if subject.static_batching:
         budget = budget or _whole_load_bytes(capture, cost)
-    if subject.max_num_seqs is None or subject.max_num_batched_tokens is None or not budget:
+    if subject.max_num_seqs is None or subject.max_num_batched_tokens is None:
+        return None
+    tokens = stated_tokens(capture) or (budget or 0) / kv_bytes_on_rank(cost)
+    if not tokens:
         return None
     block = subject.block_size or _BLOCK
-    per_block = block * kv_bytes_on_rank(cost)
     return SchedulerConfig(
         max_num_seqs=subject.max_num_seqs,
         max_num_batched_tokens=subject.max_num_batched_tokens,
-        num_blocks=max(1, budget // per_block),
+        num_blocks=max(1, int(tokens // block)),
         block_size=block,
         chunked_prefill=subject.chunked_prefill is not False,
         sliding_window=cost.spec.sliding_window,

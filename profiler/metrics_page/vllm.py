@@ -57,6 +57,7 @@ VLLM = Table(
     labels={
         "block_size": ("cache_config_info.block_size",),
         "kv_blocks": ("cache_config_info.num_gpu_blocks",),
+        "kv_blocks_override": ("cache_config_info.num_gpu_blocks_override",),
         "kv_tokens": ("cache_config_info.kv_cache_size_tokens",),
         "max_concurrency": ("cache_config_info.kv_cache_max_concurrency",),
         "kv_bytes": ("cache_config_info.kv_cache_memory_bytes",),

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from stallscope.profiler.server_log.lines import Line
+from stallscope.profiler.server_log.sglang_memory import read_memory
 from stallscope.profiler.server_log.sought import sought
 from stallscope.profiler.weight_format import is_quantized, weight_dtype
 
@@ -18,6 +19,8 @@ _NUMBERS: Mapping[str, tuple[str, ...]] = {
     "max_num_seqs": ("max_num_seqs", "max_running_requests"),
     "max_num_batched_tokens": ("max_num_batched_tokens", "chunked_prefill_size"),
     "block_size": ("block_size", "page_size"),
+    # As asked for: vLLM also overrides it for a moment, to measure.
+    "kv_blocks_override": ("num_gpu_blocks_override",),
     "tensor_parallel": ("tensor_parallel_size", "tp_size"),
     "pipeline_parallel": ("pipeline_parallel_size", "pp_size"),
     "data_parallel": ("data_parallel_size", "dp_size"),
@@ -37,7 +40,9 @@ _STATED = {
         before=1,
     ),
     "kv_bytes": sought(
-        r"Available KV cache memory: (\d{1,6}(?:\.\d{1,6})?) GiB", "Available KV cache memory: "
+        r"Available KV cache memory: (\d{1,6}(?:\.\d{1,6})?) GiB"
+        r"|Allocated (\d{1,6}(?:\.\d{1,6})?) GiB for max tokens in paged KV cache",
+        *("Available KV cache memory: ", "Allocated "),
     ),
     "kv_tokens": sought(
         r"KV cache size: ([\d,]{1,15}) tokens|max_total_num_tokens=(\d{1,12})"
@@ -123,6 +128,12 @@ def read_facts(lines: Sequence[Line]) -> Facts:
         version = _VERSION.search(line.text)
         if version is not None and "version" not in names:
             names["version"] = next(g for g in version.groups() if g is not None)
+    memory = dict(read_memory(lines))
+    if "kv_bytes" in memory and numbers.setdefault("kv_tokens", memory["kv_tokens"]) != memory.pop(
+        "kv_tokens"
+    ):
+        del memory["kv_bytes"]  # of another pool than the one whose tokens are told
+    numbers |= memory
     if not is_quantized(names.get("quantization")):
         names.pop("quantization", None)
     return Facts(numbers, names)

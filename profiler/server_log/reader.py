@@ -18,6 +18,7 @@ from stallscope.profiler.server_log import (
     llama_cpp,
     platform,
     sglang,
+    sglang_memory,
     tensorrt,
     vllm,
 )
@@ -63,6 +64,7 @@ _MARKS = (
     *("vllm: error", "LLM engine (v", "ServerArgs("),
     *("sglang.launch_server", "new fill batch", "batch, #", "batch. #"),
     client_block.MARK,
+    *sglang_memory.MARKS,
     *failures.MARKS,
     *platform.MARKS,
     *devices.MARKS,

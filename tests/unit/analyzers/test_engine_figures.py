@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from stallscope.analyzers.diagnose import diagnose
+from stallscope.analyzers.kv_copies import observe_copies
 from stallscope.analyzers.stated.engine_figures import disagreements, engine_figures
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.model_parts import Latent
@@ -37,6 +38,9 @@ def test_weights_by_hand_and_where_the_line_lies() -> None:
         assert bool(found) == is_said
     (said,) = disagreements(capture_of(subject, weights_bytes=counted / 1.10))
     assert "takes 16,060,522,496, 10 % more" in said
+    assert "A step's weights are counted by the engine's figure." in said
+    (said,) = disagreements(capture_of(subject, weights_bytes=counted / 0.90))
+    assert "10 % less. A step may not read all that was loaded" in said
 
 
 def test_a_latent_lies_whole_on_each_of_eight_ranks() -> None:
@@ -58,6 +62,7 @@ def test_an_eighth_of_the_latent_would_be_said() -> None:
     capture = capture_of(Subject(LATENT, None, 8, "bf16", "bf16"), **said)
     (sentence,) = disagreements(capture)
     assert "takes 70,272, 700 % more" in sentence
+    assert "Room and reads of the cache are counted by the engine's figure." in sentence
     assert sentence in diagnose(capture).notes
 
 
@@ -103,3 +108,41 @@ def test_real_logs_agree_with_the_count(
     figures = engine_figures(replace(capture, subject=subject))
     (cache,) = [f for f in figures if f.measure == "kv_bytes_per_token_stated"]
     assert cache.miss == pytest.approx(0.0, abs=2e-4)
+
+
+def test_weights_in_four_bits_have_a_cache_in_sixteen() -> None:
+    """131,072 bytes a token: 2 · 32 layers · 8 heads · 128 · 2 bytes, whatever the weights are."""
+    said = {"kv_bytes": 131_072 * 1e5, "kv_tokens": 1e5}
+    (figure,) = engine_figures(capture_of(Subject(LLAMA, None, 1, "int4"), **said))
+    assert figure.counted == 131_072
+    assert disagreements(capture_of(Subject(LLAMA, None, 1, "int4"), **said)) == ()
+    assert observe_copies(capture_of(Subject(LLAMA, None, 4, "int4"), **said)) is not None
+    shared = {**said, "kv_bytes": 131_072 / 4 * 1e5}
+    assert observe_copies(capture_of(Subject(LLAMA, None, 4, "int4"), **shared)) is None
+
+
+def test_an_overridden_pool_tells_no_bytes_a_token() -> None:
+    said = {"kv_bytes": 40.0 * GIB, "kv_tokens": 8192.0}
+    subject = Subject(LLAMA, None, 1, "bf16", "bf16")
+    assert engine_figures(capture_of(subject, **said))
+    assert engine_figures(capture_of(subject, **said, kv_blocks_override=512.0)) == ()
+
+
+def test_sglang_and_tensorrt_state_a_pool_with_its_tokens(corpus: Path) -> None:
+    """Llama-3.2-3B: 28 layers · 8 heads · 128 · 2 · 2 bytes; Llama-3-8B has 32 layers."""
+    for file, layers, weights in (
+        ("sglang__smallpool_fdeaea3.log", 28, 6.13),
+        ("trtllm__h200bench_serve_engine.log", 32, 14.96),
+    ):
+        said = read_server_log(corpus / "logs" / file).meta["server_log"]
+        each = said["kv_bytes"] / said["kv_tokens"]
+        assert each == pytest.approx(layers * 8 * 128 * 2 * 2, rel=5e-3)
+        assert said["weights_bytes"] == pytest.approx(weights * GIB, rel=1e-3)
+
+
+def test_pools_of_several_kinds_tell_no_bytes_a_token(corpus: Path) -> None:
+    """Layers with a window and a draft model of their own: the model's weights are the first."""
+    said = read_server_log(corpus / "logs" / "dgxspark__sglang-int4.log").meta["server_log"]
+    assert "kv_bytes" not in said
+    assert said["kv_tokens"] == 185_897
+    assert said["weights_bytes"] == pytest.approx(67.56 * GIB)
