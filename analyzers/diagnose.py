@@ -13,6 +13,7 @@ from stallscope.analyzers.benchmark.others import others_note
 from stallscope.analyzers.benchmark.step import all_steps, step_notes
 from stallscope.analyzers.benchmark.sweep import build_sweep
 from stallscope.analyzers.benchmark.sweep_note import sweep_note
+from stallscope.analyzers.cost.held import held_calibration, held_note
 from stallscope.analyzers.cost.operator_table import operator_table
 from stallscope.analyzers.decision_measures import cause_measures, decision_measures
 from stallscope.analyzers.document import document_verdict
@@ -177,7 +178,8 @@ def diagnose(
             *median_note(capture),
             *mean_step_note(capture, run.cost, run.span),
             *padding_note(run.costs, run.cost),
-            *calibration_note(run.costs, run.cost),
+            *(calibration_note(capture, run.costs) if run.cost is not None else ()),
+            *held_note(capture),
             *power_cap_note(capture, t),
             *busy_note(capture, is_blind=is_telemetry_only(capture)),
         ),
@@ -192,6 +194,7 @@ def diagnose(
             measures=measures,
             goal=goal,
         ),
+        fitted=held_calibration(capture),
         sweep=sweep,
     )
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from stallscope.described_device import described_device
 from stallscope.errors import CaptureError, InputError, UsageError
 from stallscope.garbage import collected_seldom
 from stallscope.judge import judge_capture
-from stallscope.named_specs import model_or_why, named_device, noting
+from stallscope.named_specs import model_or_why, noting
 from stallscope.offsets import offsets_of
 from stallscope.options import (
     MODEL_HELP,
@@ -29,6 +30,7 @@ from stallscope.options import (
     KvDtype,
     OutputOption,
     ThresholdsOption,
+    UncalibratedOption,
 )
 from stallscope.output import check_output, deliver
 from stallscope.same_files import check_not_read
@@ -66,6 +68,7 @@ def diagnose(
         list[str] | None,
         typer.Option(metavar="SOURCE=±s", help="Seconds to add to the clock of one of the files."),
     ] = None,
+    uncalibrated: UncalibratedOption = False,
     output: OutputOption = None,
     format: FormatOption = None,
     force: ForceOption = False,
@@ -84,7 +87,7 @@ def diagnose(
     spec, left_out = model_or_why(model)
     facts = {
         "model": spec,
-        "device": named_device(gpu, gpu_file, link),
+        "device": described_device(gpu, gpu_file, link, uncalibrated=uncalibrated),
         "num_devices": gpus,
         "dtype": dtype,
         "kv_dtype": kv_dtype,

@@ -45,7 +45,11 @@ def named_device(
 
     The speed of another link than the device's own is not known.
     """
-    device = _device(gpu, gpu_file)
+    return with_link(_device(gpu, gpu_file), link)
+
+
+def with_link(device: DeviceSpec | None, link: str | None) -> DeviceSpec | None:
+    """Return the device with the link that joins several of it."""
     if link is None:
         return device
     if device is None:

@@ -51,6 +51,9 @@ GpuFileOption = Annotated[
     Path | None,
     typer.Option("--gpu-file", metavar="FILE", help="A device that is not in the table, as JSON."),
 ]
+UncalibratedOption = Annotated[
+    bool, typer.Option("--uncalibrated", help="Leave out what was learnt of the device before.")
+]
 Dtype = Literal["fp32", "bf16", "fp16", "fp8", "int8", "int4", "mxfp4", "nvfp4"]
 KvDtype = Literal["fp32", "bf16", "fp16", "fp8", "int8", "int4"]
 MODEL_HELP = "A preset, a config.json, or a folder with one."

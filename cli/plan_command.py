@@ -10,9 +10,10 @@ import typer
 
 from stallscope import __version__
 from stallscope.calibrate import keep, with_calibration
+from stallscope.described_device import described_device
 from stallscope.errors import UsageError
+from stallscope.kept_devices import keep_device
 from stallscope.link_values import check_links, linked_devices
-from stallscope.named_specs import named_device
 from stallscope.options import (
     MODEL_HELP,
     Dtype,
@@ -22,6 +23,7 @@ from stallscope.options import (
     GpuOption,
     KvDtype,
     OutputOption,
+    UncalibratedOption,
 )
 from stallscope.output import Output, check_output, put, text_width, wants_color
 from stallscope.plan_probe import (
@@ -124,6 +126,11 @@ def plan(
         list[Path] | None,
         typer.Option(metavar="CAPTURE", help="Learn from this run what the engine takes; repeat."),
     ] = None,
+    save_calibration: Annotated[
+        bool,
+        typer.Option("--save-calibration", help="Keep what --calibrate learns for later commands."),
+    ] = False,
+    uncalibrated: UncalibratedOption = False,
     output: OutputOption = None,
     format: FormatOption = None,
     force: ForceOption = False,
@@ -133,6 +140,10 @@ def plan(
     check_not_read({"-o": output}, (*recorded, model, draft, gpu_file))
     check_not_read({"--write-gpu-file": write_gpu_file}, (*recorded, model, draft))
     destination = check_output(output, format=format, force=force)
+    if save_calibration and not recorded:
+        raise UsageError("--save-calibration keeps what --calibrate learns: add --calibrate")
+    if uncalibrated and recorded:
+        raise UsageError("--uncalibrated leaves out what --calibrate learns; give one of them")
     check_probing(
         probe,
         device=device,
@@ -152,8 +163,13 @@ def plan(
     if probe:
         own = (spec.dtype,) if spec is not None else ()
         reading = take_reading(device, named(weights) or named(own))
-    described = reading.device if reading is not None else named_device(gpu, gpu_file)
+    is_anew = uncalibrated or bool(recorded)
+    described = (
+        described_device(gpu, gpu_file, uncalibrated=is_anew) if reading is None else reading.device
+    )
     described = with_calibration(described, recorded)
+    if save_calibration and described is not None:
+        keep_device(described)
     if write_gpu_file is not None and described is not None:
         keep(described, write_gpu_file)
     if spec is None:

@@ -22,6 +22,7 @@ from stallscope.options import (
     ThresholdsOption,
 )
 from stallscope.output import changes_only, check_output, deliver, note
+from stallscope.run_calibration import fit_run
 from stallscope.same_files import check_not_read
 from stallscope.sizes import parse_bytes
 from stallscope.thresholds_file import read_thresholds
@@ -101,6 +102,13 @@ def run(
         Path | None,
         typer.Option(metavar="FILE", help="Record here; stallscope-run-DATE-TIME.sqlite if unset."),
     ] = None,
+    save_calibration: Annotated[
+        bool,
+        typer.Option(
+            "--save-calibration",
+            help="Keep what the steps teach of this device; may probe it for a minute.",
+        ),
+    ] = False,
     output: OutputOption = None,
     format: FormatOption = None,
     force: ForceOption = False,
@@ -142,7 +150,9 @@ def run(
         eos=tuple(eos or ()),
         force=force,
     )
-    deliver(judge(record(options), thresholds=limits, goal=goal), destination)
+    path = record(options)
+    fit_run(path, save=save_calibration)
+    deliver(judge(path, thresholds=limits, goal=goal), destination)
 
 
 def capture_path(given: Path | None, report: Path | None, force: bool) -> Path:

@@ -20,7 +20,7 @@ from stallscope.analyzers.result import (
     Window,
 )
 from stallscope.profiler.evidence import Measure
-from stallscope.profiler.spec import Subject
+from stallscope.profiler.spec import Calibration, Subject
 
 SCHEMA = 1
 
@@ -64,6 +64,7 @@ def _report(diagnosis: Diagnosis) -> dict[str, object]:
         "sweep": _sweep(diagnosis.sweep) if diagnosis.sweep else None,
         "notes": diagnosis.notes,
         "warnings": diagnosis.warnings,
+        "calibration": _calibration(diagnosis),
         **({"explain": _explain(diagnosis.explain)} if diagnosis.explain else {}),
     }
 
@@ -85,6 +86,20 @@ def subject_fields(subject: Subject) -> dict[str, object]:
         "engine": subject.engine,
         "workload": subject.workload,
     }
+
+
+def calibration_fields(fitted: Calibration | None) -> dict[str, object] | None:
+    """Return a calibration, and whether its error is of what the fit left out."""
+    return None if fitted is None else {**asdict(fitted), "tested": fitted.is_tested}
+
+
+def _calibration(diagnosis: Diagnosis) -> dict[str, object] | None:
+    """Return what the device brought along, and what the run's own steps taught."""
+    device = diagnosis.subject.device
+    used = None if device is None else device.calibration
+    if used is None and diagnosis.fitted is None:
+        return None
+    return {"used": calibration_fields(used), "fitted": calibration_fields(diagnosis.fitted)}
 
 
 def _verdict(diagnosis: Diagnosis) -> dict[str, object]:

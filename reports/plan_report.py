@@ -6,7 +6,13 @@ from collections.abc import Mapping
 from dataclasses import asdict
 
 from stallscope.analyzers.plan.result import FLOOR_ERROR, PhasePlan, Plan, PredictedLimit
-from stallscope.reports.json_report import SCHEMA, dumped, sided_fields, subject_fields
+from stallscope.reports.json_report import (
+    SCHEMA,
+    calibration_fields,
+    dumped,
+    sided_fields,
+    subject_fields,
+)
 from stallscope.reports.markdown import render_sections as markdown_sections
 from stallscope.reports.plan_sections import plan_sections
 from stallscope.reports.terminal import render_sections as terminal_sections
@@ -31,8 +37,7 @@ def render_json(plan: Plan, *, version: str) -> str:
 def _fields(plan: Plan) -> Mapping[str, object]:
     fields = asdict(plan) | {"subject": subject_fields(plan.subject)}
     del fields["phases"], fields["limit"]
-    if plan.calibration is not None:
-        fields["calibration"] |= {"tested": plan.calibration.is_tested}
+    fields["calibration"] = calibration_fields(plan.calibration)
     fields["verdict"] = None if plan.limit is None else _verdict(plan.limit)
     if plan.speculation is not None:
         more = {"tpot_s": plan.speculation.tpot_s, "speedup": plan.speculation.speedup}

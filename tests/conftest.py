@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -25,6 +25,14 @@ def absent(requirement: str, reason: str) -> None:
     if requirement in [name.strip() for name in required]:
         pytest.fail(f"STALLSCOPE_REQUIRE asks for {requirement}, but {reason}")
     pytest.skip(f"{requirement}: {reason}")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_kept_devices(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What the user keeps of devices is neither read nor written, by this process or by others."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
+        yield
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

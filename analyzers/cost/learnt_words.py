@@ -5,6 +5,8 @@ from __future__ import annotations
 from stallscope.analyzers.words import percent
 from stallscope.profiler.spec import Calibration
 
+_SHOWN = 0.005  # of less a percentage would round to none, and nothing misses by nothing
+
 
 def learnt_from(fitted: Calibration) -> str:
     """Say what it was fitted on."""
@@ -16,6 +18,7 @@ def how_far_off(fitted: Calibration) -> str:
     """Say how far it missed, or what would tell: a fit follows what it was fitted on."""
     if fitted.is_tested:
         left_out = "runs" if fitted.step_s is None else "batch sizes"
-        return f"mean miss {percent(fitted.error)} on {left_out} left out of it"
+        miss = "under 1 %" if fitted.error < _SHOWN else percent(fitted.error)
+        return f"mean miss {miss} on {left_out} left out of it"
     needed = "three runs" if fitted.step_s is None else "steps of three batch sizes"
     return f"too few to tell how far it misses: give {needed} or more"

@@ -24,7 +24,7 @@ from stallscope.analyzers.result.verdict import Verdict
 from stallscope.analyzers.result.windows import Window
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.profiler.evidence import Measure, NotObservable
-from stallscope.profiler.spec import Subject
+from stallscope.profiler.spec import Calibration, Subject
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,3 +58,4 @@ class Diagnosis:
     fleet: Fleet | None = None
     series: Series = field(default_factory=Series)
     explain: tuple[ExplainStep, ...] = ()  # how the verdict was reached, in order
+    fitted: Calibration | None = None  # by the capture's own steps; nothing here rests on it
