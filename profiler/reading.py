@@ -22,6 +22,11 @@ READ = (
     "pages of /metrics of inference servers, and results of benchmarks"
 )
 
+_OWN = (
+    "; runs that a script of your own measured: set them in a table, CSV or Markdown, and "
+    "stallscope compare reads it"
+)
+
 
 def read_input(path: Path) -> Capture:
     """Read one file of any kind that InputKind lists, told by its content.
@@ -88,7 +93,9 @@ def read_traces(paths: Sequence[Path], kinds: Sequence[InputKind]) -> Capture:
 def known(path: Path, kind: InputKind | None) -> InputKind:
     """Return the kind; raise InputError where it is none."""
     if kind is None:
-        raise InputError(f"{path}: {kind_of(path)}; {READ}")
+        found = kind_of(path)
+        own = _OWN if found == "a JSON file" else ""
+        raise InputError(f"{path}: {found}; {READ}{own}")
     return kind
 
 

@@ -188,3 +188,17 @@ def test_a_damaged_capture_keeps_its_own_refusal(tmp_path: Path) -> None:
     file.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(CaptureError, match="damaged or truncated"):
         read_input(file)
+
+
+@pytest.mark.parametrize(
+    ("content", "is_told"), [(b'{"laeufe": [{"tps": 18.2}]}', True), (b"\x00", False)]
+)
+def test_results_of_a_script_of_ones_own_may_be_set_in_a_table(
+    tmp_path: Path, content: bytes, is_told: bool
+) -> None:
+    file = tmp_path / "mine.json"
+    file.write_bytes(content)
+    with pytest.raises(InputError) as caught:
+        read_input(file)
+    told = "in a table, CSV or Markdown, and stallscope compare reads it"
+    assert str(caught.value).endswith(told) is is_told
