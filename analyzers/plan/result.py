@@ -64,7 +64,7 @@ class Prediction:
 
     `value` is what is possible at best. `expected` is what real kernels and engines make of it on
     a GPU of the table, or measured steps on a machine that was probed, with its own relative error;
-    None for other devices. `error_from` says what that error rests on.
+    None for other devices. `expected_error_from` says what that error rests on.
     """
 
     value: float

@@ -57,7 +57,7 @@ _FEWER_ROWS = Remedy(
     cost="fewer requests at once, or less gained by speculation",
 )
 _LARGER_SHARE = Remedy(
-    "let the engine use more of the device: nothing was left for the KV cache",
+    "let the engine use more of the device, as nothing was left for the KV cache",
     {
         "vllm": "--gpu-memory-utilization (higher) or --max-model-len (lower)",
         "sglang": "--mem-fraction-static (higher)",
