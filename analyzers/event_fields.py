@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 
 from stallscope.profiler.capture import Capture, Event
 
+_TOO_LARGE = 2**63
 # What an event of a kind must say to be of use; others are left out, and counted in a note.
 _NUMBERS: Mapping[str, tuple[str, ...]] = {
     "kv_pool": ("bytes", "tokens"),
@@ -34,11 +34,11 @@ _PROBE_TEXTS: Mapping[str, tuple[str, ...]] = {
 
 
 def number(event: Event, name: str) -> float | None:
-    """Return a finite number that an event carries."""
+    """Return a number that an event carries, of a size that a column's can have."""
     value = event.data.get(name)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return value
+    return value if abs(value) < _TOO_LARGE else None  # so that no sum of them overflows
 
 
 def text(event: Event, name: str) -> str | None:

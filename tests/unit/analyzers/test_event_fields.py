@@ -23,6 +23,7 @@ FIELDS = {
     "kv_append": {"tokens": 1, "bytes": 10},
     "kv_read": {"tokens": 1, "bytes": 10},
     "kv_free": {"blocks": 1, "bytes": 10},
+    "copy": {"bytes": 100, "length_ns": 1000, "in_forward": False},
     "not_observable": {"what": "x", "reason": "y", "how": "z"},
     "check": {"sentence": "x.", "class": "telemetry", "blocks": ["verdict"]},
     "oom": {"stage": "kv", "bytes": 10},
@@ -34,6 +35,7 @@ PROBES = {
     "gemm": {"when": "before", "value": 1e9, "n": 64, "dtype": "fp32"},
     "linear": {"op": "qkv", "rows": 1, "time_s": 0.001},
 }
+MISSING = object()
 KINDS = [
     *FIELDS.items(),
     *(("probe", {"probe": name, **fields}) for name, fields in PROBES.items()),
@@ -41,13 +43,17 @@ KINDS = [
 
 
 @pytest.mark.parametrize(("kind", "fields"), KINDS)
-@pytest.mark.parametrize("wrong", [None, "a word", -1, float("nan"), [], True])
+@pytest.mark.parametrize(
+    "wrong",
+    [MISSING, None, "a word", -1, float("nan"), [], True, 1e308, pytest.param(10**400, id="huge")],
+)
 def test_no_field_can_break_a_diagnosis(kind: str, fields: dict[str, Any], wrong: Any) -> None:
     for name in fields:
-        missing = {k: v for k, v in fields.items() if k != name}
-        for data in (missing, {**fields, name: wrong}):
-            row = event(kind, 0, 0)._replace(data=data)
-            assert diagnose(Capture(subject=ON_GPU, steps=decodes(30), events=(row,))).verdict
+        data = {k: wrong if k == name else v for k, v in fields.items()}
+        if wrong is MISSING:
+            del data[name]
+        row = event(kind, 0, 0)._replace(data=data)
+        assert diagnose(Capture(subject=ON_GPU, steps=decodes(30), events=(row,))).verdict
 
 
 def test_what_is_left_out_is_said() -> None:
@@ -75,9 +81,9 @@ def test_a_read_without_bytes_counts_its_tokens_only(tmp_path: Path) -> None:
 
 
 def test_numbers_and_texts() -> None:
-    row = event("x", a=1, b=1.5, c=True, d="4", e=float("inf"), f="")
+    row = event("x", a=1, b=1.5, c=True, d="4", e=float("inf"), f="", g=10**400)
     assert (number(row, "a"), number(row, "b")) == (1, 1.5)
-    assert [number(row, n) for n in "cdez"] == [None] * 4
+    assert [number(row, n) for n in "cdegz"] == [None] * 5
     assert text(row, "d") == "4"
     assert [text(row, n) for n in "afz"] == [None] * 3
     assert lacking(event("anything", z=1)) == ()
