@@ -24,6 +24,7 @@ from stallscope.analyzers.judge import Judgement
 from stallscope.analyzers.kernel_table import kernel_table
 from stallscope.analyzers.kv_copies import copies_measure
 from stallscope.analyzers.kv_life import DEFAULT_LENGTHS, allocated_rows, kv_rows, life_stages
+from stallscope.analyzers.limits import with_limits
 from stallscope.analyzers.load.demand import Demand
 from stallscope.analyzers.load.device_demand import is_telemetry_only
 from stallscope.analyzers.load.engine_latency import engine_latencies, latency_note
@@ -40,6 +41,7 @@ from stallscope.analyzers.load.sampled_work import mean_step_note
 from stallscope.analyzers.load.starved import starved_measure
 from stallscope.analyzers.measures import step_measures
 from stallscope.analyzers.observe import rule_evidence
+from stallscope.analyzers.over_time.build import watch
 from stallscope.analyzers.padding import padding_note
 from stallscope.analyzers.prepared import Run, prepare
 from stallscope.analyzers.put_back_words import put_back_note
@@ -49,10 +51,10 @@ from stallscope.analyzers.result import (
     CaptureInfo,
     Diagnosis,
     KvRow,
+    PhaseBudget,
     Remedy,
     RuleResult,
     SourceInfo,
-    Window,
 )
 from stallscope.analyzers.rules import evaluate
 from stallscope.analyzers.series import build_series
@@ -66,7 +68,6 @@ from stallscope.analyzers.thresholds import Thresholds
 from stallscope.analyzers.verdict import GOALS, build_verdict, headline_of, judge_run
 from stallscope.analyzers.whatif.replay import build_replay
 from stallscope.analyzers.whatif.sampled_gain import growth_measures, sampled_gain, untold_gain
-from stallscope.analyzers.windows import judge_windows
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.evidence import Measure
 
@@ -117,7 +118,7 @@ def diagnose(
     run = prepare(capture, thresholds or Thresholds())
     t = run.thresholds
     judgement = judge_run(run)
-    windows = _windows(run)
+    over_time = watch(run)
     rules = _rules(run, judgement.demand)
     compared = (*decision_measures(run, judgement), *cause_measures(run))
     measures = _with_rule_measures((*_measures(run, judgement), *compared), rules)
@@ -127,7 +128,7 @@ def diagnose(
         replay = build_replay(capture, run.costs, run.cost, rate)
     sampled = sampled_gain(run, judgement)
     verdict = build_verdict(
-        run, judgement, windows, measures, replay=replay, sampled=sampled, goal=goal
+        run, judgement, over_time, measures, replay=replay, sampled=sampled, goal=goal
     )
     advice = advise(run, verdict, measures, replay, sampled)
     told = engine_latencies(capture, run.span)
@@ -145,7 +146,7 @@ def diagnose(
         rules=rules,
         latency={**told, **client_latencies(capture)},
         throughput=run.throughput,
-        phases=all_steps(phase_budgets(run.costs, run.cost), capture) or judgement.budgets,
+        phases=_phases(run, judgement),
         operators=operator_table(run.costs, run.cost),
         kernels=kernel_table(capture),
         kv_table=_kv_table(run),
@@ -160,7 +161,8 @@ def diagnose(
             *untold_gain(run, judgement, sampled),
             *unseen_offer(capture, judgement.load, judgement.demand, t),
         ),
-        windows=windows,
+        windows=over_time.windows,
+        changes=over_time.changes,
         notes=(
             *run.checked.notes,
             *one_reading_note(capture),
@@ -229,16 +231,16 @@ def _that_rest_on(measures: Sequence[Measure], remedies: Sequence[Remedy]) -> tu
     )
 
 
-def _windows(run: Run) -> tuple[Window, ...]:
-    """Judge windows; the results of a benchmark are means over all of it."""
-    if is_benchmark_only(run.capture):
-        return ()
-    return judge_windows(
+def _phases(run: Run, judgement: Judgement) -> tuple[PhaseBudget, ...]:
+    if is_benchmark_only(run.capture) or not run.costs:
+        of_steps = phase_budgets(run.costs, run.cost)
+        return all_steps(of_steps, run.capture) or judgement.budgets
+    return with_limits(
+        phase_budgets(run.costs, run.cost),
         run.capture,
         run.costs,
         cost=run.cost,
         missing=run.why_no_budget,
-        span=run.span,
         t=run.thresholds,
     )
 

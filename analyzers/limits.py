@@ -18,18 +18,20 @@ from stallscope.analyzers.step.limit import QUALITY, Decision
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.profiler.capture import Capture
 
+PHASES = ("prefill", "mixed", "decode")
 _NEARLY_ALL = 0.9  # of the time, from which a counter of the whole is one of the phase
 
 
-def _of_phases(
+def phase_decision(
     capture: Capture,
     costs: Sequence[StepCost],
     cost: CostModel | None,
     missing: str,
     t: Thresholds,
     phases: tuple[str, ...],
-    mean: PhaseBudget | None,
+    mean: PhaseBudget | None = None,
 ) -> Decision:
+    """Decide what limits the steps of some phases; `mean` is a sampled server's mean step."""
     chosen = of_phases(costs, *phases)
     if costs and not chosen:
         reason = f"no {' or '.join(phases)} step was recorded"
@@ -85,12 +87,32 @@ def decisions_by_goal(
     ttft = (
         judgement.decision
         if queues and not have_begun
-        else _of_phases(capture, costs, cost, missing, t, ("prefill", "mixed"), mean)
+        else phase_decision(capture, costs, cost, missing, t, ("prefill", "mixed"), mean)
     )
-    tpot = _of_phases(capture, costs, cost, missing, t, ("decode", "mixed"), mean)
+    tpot = phase_decision(capture, costs, cost, missing, t, ("decode", "mixed"), mean)
     if judgement.bottleneck == "capacity" and preempts(capture):
         tpot = judgement.decision
     return {"ttft": ttft, "tpot": tpot, "throughput": judgement.decision}
+
+
+def with_limits(
+    budgets: Sequence[PhaseBudget],
+    capture: Capture,
+    costs: Sequence[StepCost],
+    *,
+    cost: CostModel | None,
+    missing: str,
+    t: Thresholds,
+) -> tuple[PhaseBudget, ...]:
+    """Say of each phase what limits its steps, judged apart from those of the others."""
+
+    def judged(budget: PhaseBudget) -> PhaseBudget:
+        if budget.phase not in PHASES or not of_phases(costs, budget.phase):
+            return budget
+        found = phase_decision(capture, costs, cost, missing, t, (budget.phase,))
+        return dataclasses.replace(budget, bottleneck=found.bottleneck)
+
+    return tuple(map(judged, budgets))
 
 
 def limits_of(decisions: Mapping[str, Decision]) -> Limits:

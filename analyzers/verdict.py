@@ -6,7 +6,6 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 from stallscope.analyzers.chain import build_chain
-from stallscope.analyzers.changes import changes_text
 from stallscope.analyzers.confidence import confidence, grounds
 from stallscope.analyzers.findings import finding_of
 from stallscope.analyzers.gaps import where_to_look
@@ -15,8 +14,10 @@ from stallscope.analyzers.kernel_mix import lone_mix
 from stallscope.analyzers.limits import decisions_by_goal, limits_of
 from stallscope.analyzers.load.first_token import first_token_wait, most_have_begun
 from stallscope.analyzers.load.one_reading import is_one_reading
+from stallscope.analyzers.over_time.build import OverTime
+from stallscope.analyzers.over_time.words import changes_text
 from stallscope.analyzers.prepared import Run
-from stallscope.analyzers.result import Verdict, Window
+from stallscope.analyzers.result import Verdict
 from stallscope.analyzers.sentences import verdict_sentence
 from stallscope.analyzers.step.budget import StepCost
 from stallscope.analyzers.step.limit import Decision
@@ -58,7 +59,7 @@ def headline_of(run: Run, judgement: Judgement, goal: str | None) -> Decision:
 def build_verdict(
     run: Run,
     judgement: Judgement,
-    windows: tuple[Window, ...],
+    over_time: OverTime,
     measures: tuple[Measure, ...],
     *,
     replay: Replay | None,
@@ -79,12 +80,12 @@ def build_verdict(
         whatif = None
         own = _say(run, headline, measures, None)
         sentence = f"For {goal.upper()}: {own} For throughput: {sentence}"
-    changes = changes_text(windows) if run.checked.decision is None else None
+    changes = changes_text(over_time.stretches) if run.checked.decision is None else None
     sentence = " ".join(filter(None, (sentence, changes, run.checked.ending)))
     is_whole_run = headline is judgement and run.checked.decision is None
     is_moment = run.span.is_instant or is_one_reading(run.capture)
     most = _MOMENT if is_moment else 1.0
-    weighed = grounds(headline.decision, windows if is_whole_run else (), most)
+    weighed = grounds(headline.decision, over_time.windows if is_whole_run else (), most)
     return Verdict(
         bottleneck=headline.bottleneck,
         # Nothing recorded is no ground for any confidence.

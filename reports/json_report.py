@@ -17,10 +17,10 @@ from stallscope.analyzers.result import (
     Replica,
     RuleResult,
     Sweep,
-    Window,
 )
 from stallscope.profiler.evidence import Measure
 from stallscope.profiler.spec import Calibration, Subject
+from stallscope.reports.json_over_time import change_fields, window_fields
 
 SCHEMA = 1
 
@@ -60,7 +60,8 @@ def _report(diagnosis: Diagnosis) -> dict[str, object]:
         "not_observable": [asdict(missing) for missing in diagnosis.not_observable],
         "replicas": [_replica(replica) for replica in diagnosis.replicas],
         "fleet": asdict(diagnosis.fleet) if diagnosis.fleet else None,
-        "windows": [_window(window) for window in diagnosis.windows],
+        "windows": [window_fields(window) for window in diagnosis.windows],
+        "changes": [change_fields(change) for change in diagnosis.changes],
         "sweep": _sweep(diagnosis.sweep) if diagnosis.sweep else None,
         "notes": diagnosis.notes,
         "warnings": diagnosis.warnings,
@@ -137,6 +138,7 @@ def _phase(phase: PhaseBudget) -> dict[str, object]:
         "time_s": phase.time_s,
         "share": phase.share,
         "mean_step_s": phase.mean_step_s,
+        "class": phase.bottleneck,
         "budget": [sided_fields(part) for part in phase.budget],
     }
 
@@ -166,17 +168,6 @@ def _gain(gain: Gain) -> dict[str, object]:
         "from": gain.before,
         "to": gain.after,
         "error": gain.error,
-    }
-
-
-def _window(window: Window) -> dict[str, object]:
-    return {
-        "from_s": window.from_s,
-        "to_s": window.to_s,
-        "class": window.bottleneck,
-        "load": window.load,
-        "limit": window.limit,
-        "preemptions_inferred": window.put_back,
     }
 
 

@@ -10,11 +10,9 @@ from stallscope.analyzers.result import (
     OperatorRow,
     Roofline,
     Throughput,
-    Window,
 )
 from stallscope.reports import format as fmt
-from stallscope.reports.blocks import Column, Section, Strip, Table, Text
-from stallscope.reports.verdict_sections import tells_load
+from stallscope.reports.blocks import Column, Section, Table, Text
 
 _LATENCY_NAMES = {
     "ttft_s": "time to first token (TTFT)",
@@ -23,18 +21,6 @@ _LATENCY_NAMES = {
     "e2e_s": "whole request (E2E)",
     "queue_s": "waiting in the queue",
 }
-_LIMITS = {
-    "kv": "KV full",
-    "seqs": "sequence cap",
-    "tokens": "token budget",
-    "prefill": "prompts",
-    "batch": "static batch",
-    "stalled": "stalled",
-    "imbalance": "imbalance",
-    "deferred": "deferred",
-    "front": "in front",
-}
-
 _EXCESS = (
     "Limited by neither: it takes more than twice what its bytes and FLOPs explain. Its whole time "
     "stands here; in a step's budget what they do not explain is unexplained, so the times here "
@@ -44,12 +30,14 @@ _EXCESS = (
 
 def phases(diagnosis: Diagnosis) -> Section:
     """Steps and time by phase."""
+    is_judged = any(p.bottleneck for p in diagnosis.phases)
     columns = (
         Column("Phase"),
         Column("Steps", "number"),
         Column("Time", "number"),
         Column("Share", "number"),
         Column("Mean step", "number"),
+        *((Column("Step limited by"),) if is_judged else ()),
     )
     rows = tuple(
         (
@@ -58,6 +46,7 @@ def phases(diagnosis: Diagnosis) -> Section:
             fmt.seconds(p.time_s),
             fmt.percent(p.share),
             fmt.seconds(p.mean_step_s),
+            *((p.bottleneck or "",) if is_judged else ()),
         )
         for p in diagnosis.phases
     )
@@ -107,23 +96,6 @@ def operators_of(rows: Sequence[OperatorRow], ridge: str) -> Section:
     )
 
 
-def windows(diagnosis: Diagnosis) -> Section:
-    """A strip over time for every verdict that some window got."""
-    columns = (Column(""), Column(""))
-    found = diagnosis.windows
-    if len(found) < 2:
-        return Section("", ())
-    start, end = min(w.from_s for w in found), max(w.to_s for w in found)
-    has_load = tells_load(diagnosis)
-    named = [(_kind(w, has_load=has_load), w) for w in found]
-    rows = tuple(
-        (kind, _strip([w for own, w in named if own == kind], start, end))
-        for kind in dict.fromkeys(own for own, _ in named)
-    )
-    span = f"{fmt.seconds(start)} to {fmt.seconds(end)}, {len(found)} windows"
-    return Section("Over time", (Table(columns, rows, caption=span),))
-
-
 def _rates(throughput: Throughput) -> Iterator[str]:
     for value, unit in (
         (throughput.input_tokens_per_s, "input tokens/s"),
@@ -169,16 +141,3 @@ def _ridge(roofline: Roofline | None) -> str:
         f"Ridge point: {fmt.intensity(roofline.ridge)} FLOP/B ({roofline.kind} peaks {peaks}). "
         "Below it memory limits an operator, above it compute."
     )
-
-
-def _kind(window: Window, *, has_load: bool) -> str:
-    """Name what a window got; its load only where something told it."""
-    limit = f" ({_LIMITS[window.limit]})" if window.limit is not None else ""
-    load = f", {window.load}" if has_load else ""
-    return f"{window.bottleneck}{limit}{load}"
-
-
-def _strip(windows: Sequence[Window], start: float, end: float) -> Strip:
-    # Where a window lies on the line is drawing, not evidence: hence the division here.
-    length = (end - start) or 1.0
-    return Strip(tuple(((w.from_s - start) / length, (w.to_s - start) / length) for w in windows))

@@ -19,14 +19,22 @@ from stallscope.analyzers.result.time import (
     Throughput,
 )
 from stallscope.analyzers.result.verdict import Grounds, Limits, Link, Verdict
-from stallscope.analyzers.result.windows import Window
+from stallscope.analyzers.result.windows import (
+    Change,
+    Figure,
+    PhaseWindow,
+    State,
+    Window,
+)
 
 __all__ = [
     "BudgetPart",
     "CaptureInfo",
+    "Change",
     "Diagnosis",
     "Distribution",
     "DocumentVerdict",
+    "Figure",
     "Fleet",
     "Gain",
     "Grounds",
@@ -37,6 +45,7 @@ __all__ = [
     "Link",
     "OperatorRow",
     "PhaseBudget",
+    "PhaseWindow",
     "Remedy",
     "Replica",
     "Roofline",
@@ -44,6 +53,7 @@ __all__ = [
     "RuleResult",
     "Series",
     "SourceInfo",
+    "State",
     "StepPoint",
     "Sweep",
     "SweepRow",

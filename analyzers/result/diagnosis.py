@@ -21,7 +21,7 @@ from stallscope.analyzers.result.time import (
     Throughput,
 )
 from stallscope.analyzers.result.verdict import Verdict
-from stallscope.analyzers.result.windows import Window
+from stallscope.analyzers.result.windows import Change, Window
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.profiler.evidence import Measure, NotObservable
 from stallscope.profiler.spec import Calibration, Subject
@@ -56,6 +56,7 @@ class Diagnosis:
     sweep: Sweep | None = None  # of a benchmark at several loads
     replicas: tuple[Replica, ...] = ()  # the most held first
     fleet: Fleet | None = None
+    changes: tuple[Change, ...] = ()  # of what limits, over time
     series: Series = field(default_factory=Series)
     explain: tuple[ExplainStep, ...] = ()  # how the verdict was reached, in order
     fitted: Calibration | None = None  # by the capture's own steps; nothing here rests on it

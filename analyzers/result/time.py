@@ -46,7 +46,8 @@ class PhaseBudget:
     `budget` is empty when the device or the model is not known. `mean_step_s` is per step.
     `excess_s` of the unexplained time is what measured linears take beyond what their bytes and
     FLOPs explain. `is_host_traced` says that a kernel trace showed all of the host's part: none of
-    it hides in the unexplained.
+    it hides in the unexplained. `bottleneck` is what limits the phase's own steps, whatever queues;
+    None of all of them, and where steps are not known.
     """
 
     phase: str
@@ -57,6 +58,7 @@ class PhaseBudget:
     budget: tuple[BudgetPart, ...]
     excess_s: float = 0.0
     is_host_traced: bool = False
+    bottleneck: str | None = None  # JSON "class"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 from capture_builders import MS, gauges
 
-from stallscope.analyzers.changes import changes_text, stretches
 from stallscope.analyzers.diagnose import diagnose
 from stallscope.analyzers.load.sampled_steps import sample_interval_s, sampled_step_s
 from stallscope.analyzers.load.span import Span
+from stallscope.analyzers.over_time.answers import stretches
+from stallscope.analyzers.over_time.windows import MAX_WINDOWS, split
+from stallscope.analyzers.over_time.words import changes_text
 from stallscope.analyzers.result import Window
-from stallscope.analyzers.windows import MAX_WINDOWS, split
 from stallscope.profiler.capture import Capture, EngineSample
 from stallscope.profiler.spec import Subject
 
@@ -72,18 +73,22 @@ def window(at: float, to: float, limit: str | None = None, **facts: str) -> Wind
     return Window(at, to, facts.get("bottleneck", kinds[limit]), facts.get("load", load), limit)
 
 
+def said(rows: list[Window]) -> str | None:
+    return changes_text(stretches(rows))
+
+
 def test_what_changes_is_told_in_order() -> None:
     rows = [window(0, 5, "prefill"), window(5, 10, "prefill"), window(10, 15, "kv")]
     assert [(w.from_s, w.to_s, w.limit) for w in stretches(rows)] == [
         (0, 10, "prefill"),
         (10, 15, "kv"),
     ]
-    assert changes_text(rows) == (
+    assert said(rows) == (
         "Over time: first prompts queue behind prompts (0 to 10 s), "
         "then the KV cache is full (10 to 15 s)."
     )
     idle = window(15, 20, bottleneck="none", load="idle")
-    told = changes_text([*rows, idle, window(20, 25), window(25, 30, bottleneck="bandwidth")])
+    told = said([*rows, idle, window(20, 25), window(25, 30, bottleneck="bandwidth")])
     assert told is not None
     assert "then nothing is asked for (15 to 20 s), then nothing queues (20 to 25 s)" not in told
     assert told.startswith("It changes 4 times: prompts queue behind prompts 33 % of the time, ")
@@ -93,10 +98,10 @@ def test_a_brief_stretch_is_no_change() -> None:
     """One of twelve windows is 8 % of the run."""
     rows = [window(i, i + 1, "seqs") for i in range(12)]
     rows[6] = window(6, 7)
-    assert changes_text(rows) is None
-    assert changes_text([window(0, 1), *rows[1:]]) is None
+    assert said(rows) is None
+    assert said([window(0, 1), *rows[1:]]) is None
     two = [*rows[:6], window(6, 7), window(7, 8), *rows[8:]]
-    assert changes_text(two) == (
+    assert said(two) == (
         "Over time: first the sequence cap holds the queue (0 to 6 s), then nothing queues "
         "(6 to 8 s), then the sequence cap holds the queue (8 to 12 s)."
     )
@@ -104,22 +109,22 @@ def test_a_brief_stretch_is_no_change() -> None:
 
 def test_a_queue_under_no_limit_that_was_seen_tells_nothing() -> None:
     blind = window(5, 10, load="overloaded")
-    assert changes_text([window(0, 5, "kv"), blind, window(10, 15, "kv")]) is None
-    told = changes_text([window(0, 5, "kv"), blind, window(10, 15, "seqs")])
+    assert said([window(0, 5, "kv"), blind, window(10, 15, "kv")]) is None
+    told = said([window(0, 5, "kv"), blind, window(10, 15, "seqs")])
     assert told is not None
     # The chart shows the five seconds in between, so the sentence does not jump over them.
     assert told == (
         "Over time: first the KV cache is full (0 to 5 s), then requests queue under no limit that "
         "was seen (5 to 10 s), then the sequence cap holds the queue (10 to 15 s)."
     )
-    assert changes_text([blind, blind]) is None
+    assert said([blind, blind]) is None
 
 
 def test_what_comes_first_is_what_the_sentence_begins_with() -> None:
     """A queue at the start that no limit explains, then none, then a full pool."""
     queued = window(0, 15.76, load="overloaded")
     rows = [queued, window(15.76, 47.28), window(47.28, 78.8, "kv")]
-    assert changes_text(rows) == (
+    assert said(rows) == (
         "Over time: first requests queue under no limit that was seen (0 to 15.8 s), then nothing "
         "queues (15.8 to 47.3 s), then the KV cache is full (47.3 to 78.8 s)."
     )
@@ -127,18 +132,18 @@ def test_what_comes_first_is_what_the_sentence_begins_with() -> None:
 
 def test_no_stretch_ends_after_the_run() -> None:
     """A run of 6.5 s: rounded to whole seconds it would have ended at 6 or at 7."""
-    told = changes_text([window(0, 5.2, "kv"), window(5.2, 6.5)])
+    told = said([window(0, 5.2, "kv"), window(5.2, 6.5)])
     assert told is not None
     assert told.endswith("is full (0 to 5.2 s), then nothing queues (5.2 to 6.5 s).")
-    hours = changes_text([window(0, 7200, "kv"), window(7200, 9000.4)])
+    hours = said([window(0, 7200, "kv"), window(7200, 9000.4)])
     assert hours is not None
     assert hours.endswith("then nothing queues (7,200 to 9,000 s).")
 
 
 def test_without_a_limit_nothing_is_told() -> None:
-    assert changes_text([]) is None
-    assert changes_text([window(0, 5), window(5, 10, bottleneck="none", load="idle")]) is None
-    assert changes_text([window(0, 5, "kv"), window(5, 10, "kv")]) is None
+    assert said([]) is None
+    assert said([window(0, 5), window(5, 10, bottleneck="none", load="idle")]) is None
+    assert said([window(0, 5, "kv"), window(5, 10, "kv")]) is None
 
 
 def test_first_prompts_then_the_full_pool() -> None:

@@ -8,10 +8,10 @@ import pytest
 from capture_builders import MS, batch_one, decodes, request, samples, step
 
 from stallscope.analyzers.load.span import Span
+from stallscope.analyzers.over_time.windows import MAX_WINDOWS, judge_windows, split
 from stallscope.analyzers.prepared import prepare
 from stallscope.analyzers.result import Window
 from stallscope.analyzers.thresholds import Thresholds
-from stallscope.analyzers.windows import MAX_WINDOWS, judge_windows, split
 from stallscope.profiler.capture import Capture
 
 T = Thresholds()

@@ -7,9 +7,11 @@ import pytest
 from stallscope.analyzers.result import (
     BudgetPart,
     CaptureInfo,
+    Change,
     Diagnosis,
     Distribution,
     DocumentVerdict,
+    Figure,
     Gain,
     KvRow,
     LifeStage,
@@ -17,12 +19,14 @@ from stallscope.analyzers.result import (
     Link,
     OperatorRow,
     PhaseBudget,
+    PhaseWindow,
     Remedy,
     Roofline,
     RooflinePoint,
     RuleResult,
     Series,
     SourceInfo,
+    State,
     StepPoint,
     Throughput,
     Verdict,
@@ -85,6 +89,7 @@ PHASES = (
                 "unexplained": 0.13,
             },
         ),
+        bottleneck="compute",
     ),
     PhaseBudget(
         "decode",
@@ -104,6 +109,7 @@ PHASES = (
                 "unexplained": 0.4496,
             },
         ),
+        bottleneck="undetermined",
     ),
     PhaseBudget(
         "mixed",
@@ -163,6 +169,28 @@ ROOFLINE = Roofline(
     peak_bytes_per_s=20e9,  # ridge 15 FLOP/B
     kind="achievable",
     points=(RooflinePoint("prefill", 24.0, 210e9), RooflinePoint("decode", 2.9, 18e9)),
+)
+
+
+PHASES_APART = (PhaseWindow("prefill", "compute", 0.25), PhaseWindow("decode", "bandwidth", 0.75))
+FILLED_LESS = Change(
+    2.0,
+    0.01,
+    "all",
+    State("capacity", "overloaded", None, "the KV cache is full"),
+    State("none", "underloaded", None, "little is asked for"),
+    (
+        Figure("running", "running requests", "requests", 5.0, 1.0, "measured", "engine samples"),
+        Figure("kv_used", "KV pool in use", "fraction", 0.9975, 0.12, "measured", "engine samples"),
+    ),
+)
+DECODED_FASTER = Change(
+    2.25,
+    0.25,
+    "decode",
+    State("bandwidth", "served", None, "memory bandwidth limits"),
+    State("undetermined", "served", None, "no limit stands out"),
+    (Figure("step_time", "time of a step", "s", 0.012, 0.024, "measured", "steps"),),
 )
 
 
@@ -249,10 +277,11 @@ def busy() -> Diagnosis:
             NotObservable("PSI", "not supported by this kernel", ""),
         ),
         windows=(
-            Window(0.0, 1.0, "capacity", "overloaded"),
-            Window(1.0, 2.0, "capacity", "overloaded"),
-            Window(2.0, 3.0, "none", "underloaded"),
+            Window(0.0, 1.0, "capacity", "overloaded", phases=PHASES_APART),
+            Window(1.0, 2.0, "capacity", "overloaded", phases=PHASES_APART),
+            Window(2.0, 3.0, "none", "underloaded", phases=PHASES_APART[1:]),
         ),
+        changes=(FILLED_LESS, DECODED_FASTER),
         notes=("The probes before and after differ by 18 %: the machine was not steady.",),
         series=Series(TIMELINE, ROOFLINE),
     )

@@ -15,7 +15,8 @@ CONTRACT: dict[str, tuple[str, str]] = {
     "": (
         "schema tool version capture subject thresholds verdict document rules latency throughput "
         "phases kv_table measures remedies wont_help not_observable windows",
-        "goal operators kernels kv_life notes replicas fleet sweep warnings calibration",
+        "goal operators kernels kv_life notes replicas fleet sweep warnings calibration "
+        "changes",
     ),
     "capture": ("sources cut duration_s", "cut_note empty"),
     "capture.sources.0": ("kind path", "offset_s offset_error_s"),
@@ -31,7 +32,7 @@ CONTRACT: dict[str, tuple[str, str]] = {
     "rules.0.measures.0": ("name value unit provenance source", ""),
     "latency.ttft_s": ("mean p50 p90 p99 n", ""),
     "throughput": ("input_tokens_per_s output_tokens_per_s requests_per_s", ""),
-    "phases.0": ("phase count time_s share budget", "mean_step_s"),
+    "phases.0": ("phase count time_s share budget", "mean_step_s class"),
     "phases.0.budget.0": ("part time_s provenance", "share source"),
     "kv_table.0": ("seq_len bytes", "provenance source"),
     "measures.0": ("name value unit provenance source", ""),
@@ -39,7 +40,11 @@ CONTRACT: dict[str, tuple[str, str]] = {
     "remedies.0.gain": ("metric from to error", "unit"),
     "wont_help.0": ("action because", ""),
     "not_observable.0": ("what reason how", ""),
-    "windows.0": ("from_s to_s class load", "limit preemptions_inferred"),
+    "windows.0": ("from_s to_s class load", "limit preemptions_inferred phases"),
+    "windows.0.phases.0": ("", "phase class share"),
+    "changes.0": ("", "at_s error_s phase from to figures"),
+    "changes.0.from": ("", "class load limit text"),
+    "changes.0.figures.0": ("", "name what unit from to provenance source"),
 }
 
 
@@ -90,7 +95,16 @@ def test_values(busy: Diagnosis) -> None:
         "load": "underloaded",
         "limit": None,
         "preemptions_inferred": None,
+        "phases": [{"phase": "decode", "class": "bandwidth", "share": 0.75}],
     }
+    change = report["changes"][0]
+    assert (change["at_s"], change["from"]["class"], change["to"]["class"]) == (
+        2.0,
+        "capacity",
+        "none",
+    )
+    assert (change["figures"][1]["from"], change["figures"][1]["to"]) == (0.9975, 0.12)
+    assert [phase["class"] for phase in report["phases"]] == ["compute", "undetermined", None, None]
     assert report["kv_table"][0]["bytes"] == 3_145_728
     assert report["remedies"][0]["gain"]["from"] == 682.7
     assert report["remedies"][0]["gain"]["to"] == 911.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import statistics
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
@@ -10,11 +11,13 @@ from operator import attrgetter
 from typing import TypeVar
 
 from stallscope.analyzers.cost.roofline import CostModel
+from stallscope.analyzers.cost.work import of_phases
 from stallscope.analyzers.judge import judge
+from stallscope.analyzers.limits import PHASES, phase_decision
 from stallscope.analyzers.load.put_back import Fall, fallen_in, put_back
 from stallscope.analyzers.load.sampled_steps import sample_interval_s, sampled_step_s
 from stallscope.analyzers.load.span import Span
-from stallscope.analyzers.result import Window
+from stallscope.analyzers.result import PhaseWindow, Window
 from stallscope.analyzers.step.budget import StepCost
 from stallscope.analyzers.step.host_means import HOST
 from stallscope.analyzers.thresholds import Thresholds
@@ -26,6 +29,7 @@ _MARGIN_NS = (
     3_600_000_000_000,
 )  # at least, at most; else a window
 _MIN_STEPS = 20  # a window holds many steps, or its rates jump
+_MIN_OF_PHASE = 5  # steps of a phase in a window, before they are judged apart
 _Sample = TypeVar("_Sample", DeviceSample, EngineSample)
 _time = attrgetter("t_ns")
 _MIN_SAMPLES = 5  # and many samples: at turnover, running dips in one of them
@@ -93,6 +97,22 @@ def _number(falls: Sequence[Fall]) -> float | None:
     return sum(f.requests for f in falls) if falls else None
 
 
+def _phases(
+    seen: Capture, costs: Sequence[StepCost], cost: CostModel | None, missing: str, t: Thresholds
+) -> tuple[PhaseWindow, ...]:
+    """Judge the steps of each phase apart, where a window has enough of them to tell."""
+    total_s = math.fsum(c.time_s for c in costs)
+    own = dataclasses.replace(seen, steps=tuple(c.step for c in costs))
+    found = []
+    for phase in PHASES:
+        chosen = of_phases(costs, phase)
+        if len(chosen) >= _MIN_OF_PHASE and total_s:
+            decision = phase_decision(own, costs, cost, missing, t, (phase,))
+            share = math.fsum(c.time_s for c in chosen) / total_s
+            found.append(PhaseWindow(phase, decision.bottleneck, share))
+    return tuple(found)
+
+
 def judge_windows(
     capture: Capture,
     costs: Sequence[StepCost],
@@ -121,6 +141,7 @@ def judge_windows(
                 load=result.load,
                 limit=result.decision.limit,
                 put_back=_number(fallen_in(falls, window)),
+                phases=_phases(seen, inside, cost, missing, t),
             )
         )
     return tuple(windows)

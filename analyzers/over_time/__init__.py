@@ -1,0 +1,1 @@
+"""The run over time: windows, what each is limited by, and where that changes."""
