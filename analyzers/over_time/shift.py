@@ -15,7 +15,7 @@ BLOCKS = 8  # in a window: enough to tell its noise, few enough for a block to h
 _MIN_BLOCKS = 5  # on each side: five stand apart from five by chance once in 126 times
 _APART = 0.95  # of the pairs of a block before and one after, of which the later is the higher one
 _LEAST_CHANGE = 0.10  # of the larger: less is drift, and names no other limit
-_FINEST = 0.05  # of the distance from the lowest to the highest block: readings that stand still
+_FINEST = 0.02  # of the distance from the lowest to the highest block: readings that stand still
 _BY_CHANCE = 100  # orders of the windows, of which one parts them as they lie
 _FAR_CHANGE = 0.50  # of the larger mean, between windows in which a figure comes and goes
 
@@ -53,6 +53,10 @@ class _Level:
         """Return how unlikely a reading is here (Laplace's law)."""
         return math.log(self.spread) + abs(value - self.median) / self.spread
 
+    def holds(self, value: float, change: float) -> bool:
+        """Tell whether a reading keeps to the level, and is not on the way from or to it."""
+        return abs(value - self.median) <= max(2 * self.spread, _LEAST_CHANGE * change)
+
 
 def shift(track: Track, two: Stretches) -> Shift | None:
     """Return how a track moved from one stretch to the next; None for noise and drift.
@@ -68,7 +72,9 @@ def shift(track: Track, two: Stretches) -> Shift | None:
         before, after = _level(old, values), _level(new, values)
         is_change = _is_change(track, before.median, after.median, _LEAST_CHANGE)
         if is_change and apart(old, new) >= _APART:
-            return _placed(track, before, after, two)
+            at_block = blocks[split].from_s, two.window_s / BLOCKS
+            at_s, error_s = _place(track, before, after, two) or at_block
+            return Shift(track, before.median, after.median, at_s, error_s)
     return _between_windows(track, two)
 
 
@@ -118,31 +124,33 @@ def _misfit(values: Sequence[float], both: Sequence[float]) -> float:
     return math.fsum(map(level.misfit, values))
 
 
-def _placed(track: Track, before: _Level, after: _Level, two: Stretches) -> Shift | None:
+def _place(
+    track: Track, before: _Level, after: _Level, two: Stretches
+) -> tuple[float, float] | None:
     """Find the reading that parts those at the one level from those at the other best.
 
-    Known to the reading before it; where some lie on the wrong side, to the farthest of them.
+    Known to the last that keeps to the one and the first that reaches the other, and to the
+    farthest that lies on the wrong side.
     """
     from_s = max(two.from_s, two.first_ends_s - two.window_s)
     to_s = min(two.to_s, two.second_begins_s + two.window_s)
     first, last = bisect_left(track.times, from_s), bisect_left(track.times, to_s)
     if first == last:
         return None
-    misses = [after.misfit(v) - before.misfit(v) for v in track.values[first:last]]
+    times, values = track.times[first:last], track.values[first:last]
+    misses = [after.misfit(v) - before.misfit(v) for v in values]
     # Each reading from the split on counts for it by how much better the later level fits.
     sums = list(accumulate(reversed(misses)))[::-1]
     split = min(range(len(sums)), key=sums.__getitem__)
     if sums[split] >= 0:
         return None
-    at_s = track.times[first + split]
-    wrong = [
-        track.times[first + i]
-        for i, miss in enumerate(misses)
-        if miss and (miss < 0) != (i >= split)
-    ]
-    previous = track.times[first + split - 1] if first + split > 0 else from_s
-    error_s = max(abs(at_s - t) for t in (previous, *wrong))
-    return Shift(track, before.median, after.median, at_s, error_s)
+    wrong = [t for i, t in enumerate(times) if misses[i] and (misses[i] < 0) != (i >= split)]
+    change = abs(after.median - before.median)
+    left = (i for i in range(split - 1, -1, -1) if before.holds(values[i], change))
+    reached = (i for i in range(split, len(values)) if after.holds(values[i], change))
+    ends = (times[next(left, 0)], times[next(reached, -1)], *wrong)
+    at_s = times[split]
+    return at_s, max(abs(at_s - t) for t in ends)
 
 
 def _between_windows(track: Track, two: Stretches) -> Shift | None:
