@@ -13,6 +13,7 @@ from stallscope.analyzers.classes import CLASSES, LOADS, PARTS
 from stallscope.analyzers.experiment.settings import SETTINGS
 from stallscope.analyzers.findings import FINDINGS
 from stallscope.analyzers.measures import MEASURES
+from stallscope.analyzers.over_time.figures import FIGURES
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.app import application
 from stallscope.profiler.capture_schema import TABLES
@@ -40,6 +41,12 @@ def test_measure_names_are_the_closed_list() -> None:
     section = page("docs/metrics.md").split("## Measure names")[1]
     rows = re.findall(r"^\| `(\w+)` \| (\S+) \| (.+) \|$", section, re.M)
     assert rows == [(name, unit, meaning) for name, (unit, meaning) in MEASURES.items()]
+
+
+def test_figures_of_a_change_are_the_closed_list() -> None:
+    section = page("docs/metrics.md").split("## Figures of a change")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)` \| (\S+) \| (.+) \|$", section, re.M)
+    assert rows == [(name, unit, what) for name, (unit, what) in FIGURES.items()]
 
 
 def test_gpu_counters_are_those_that_are_sampled() -> None:

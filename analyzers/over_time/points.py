@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import statistics
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 from stallscope.analyzers.over_time.answers import joined, state, stretches
 from stallscope.analyzers.over_time.figures import FIGURES, telling
 from stallscope.analyzers.over_time.shift import Shift, Stretches, shift
 from stallscope.analyzers.over_time.track import Track
 from stallscope.analyzers.result import Change, Figure, Window
+
+_MORE = 3.0  # times what a figure differs by from window to window under one limit
+_LEAST_STEPS = 3  # from window to window, before they tell that
 
 
 def find(
@@ -42,12 +47,28 @@ def _length(window: Window) -> float:
 def _moved(
     before: Window, after: Window, tracks: Sequence[Track], window_s: float
 ) -> tuple[Shift, ...]:
-    """Return the tracks that moved, the most telling first."""
+    """Return the tracks that moved, and not only as they do all the time; most telling first."""
     two = Stretches(before.from_s, before.to_s, after.from_s, after.to_s, window_s)
     order = telling(before, after)
     found = (shift(track, two) for track in tracks)
-    moved = [s for s in found if s is not None]
+    moved = [
+        s
+        for s in found
+        if s is not None
+        and abs(s.after - s.before) >= _MORE * _wander(s.track, (before, after), window_s)
+    ]
     return tuple(sorted(moved, key=lambda s: order.index(s.track.name)))
+
+
+def _wander(track: Track, found: Sequence[Window], window_s: float) -> float:
+    """Return by how much a track differs from one window of a stretch to the next, on average.
+
+    A queue grows and shrinks for a while under any load: that says nothing of another limit. It is
+    0 where too few windows tell.
+    """
+    means = [tuple(track.blocks(w.from_s, w.to_s, window_s)) for w in found]
+    steps = [abs(b.value - a.value) for rows in means for a, b in pairwise(rows)]
+    return statistics.fmean(steps) if len(steps) >= _LEAST_STEPS else 0.0
 
 
 def _merged(found: Sequence[Window], index: int) -> tuple[Window, ...]:

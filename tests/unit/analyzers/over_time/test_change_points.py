@@ -157,6 +157,18 @@ def test_only_what_moved_is_a_change() -> None:
     assert [(w.from_s, w.to_s, w.limit) for w in stretches] == [(0, 16, "seqs"), (16, 48, "kv")]
 
 
+@pytest.mark.parametrize(("higher", "moves"), [(39.0, False), (40.0, True)])
+def test_what_a_figure_does_all_the_time_is_no_change(higher: float, moves: bool) -> None:
+    """From window to window it differs by 10 in each stretch: three times that is 30.
+
+    The medians are 10 before, and 39 or 40 after.
+    """
+    levels = (10.0, 20.0, 10.0, higher, higher - 10, higher)
+    values = [level for level in levels for _ in range(8)]
+    rows = windows("seqs", "seqs", "seqs", "kv", "kv", "kv")
+    assert bool(find(rows, lambda: seen(*values))[1]) is moves
+
+
 def test_figures_are_read_only_where_an_answer_differs() -> None:
     def never() -> tuple[Track, ...]:
         raise AssertionError("nothing differs")
