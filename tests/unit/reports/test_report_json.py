@@ -15,8 +15,7 @@ CONTRACT: dict[str, tuple[str, str]] = {
     "": (
         "schema tool version capture subject thresholds verdict document rules latency throughput "
         "phases kv_table measures remedies wont_help not_observable windows",
-        "goal operators kernels kv_life notes replicas fleet sweep warnings calibration "
-        "changes",
+        "goal operators kernels kv_life notes replicas fleet sweep warnings calibration changes",
     ),
     "capture": ("sources cut duration_s", "cut_note empty"),
     "capture.sources.0": ("kind path", "offset_s offset_error_s"),
