@@ -7,12 +7,19 @@ import re
 import shlex
 from typing import NamedTuple
 
-# "tok/s", "pages/s", "output_tokens_per_s", "prefill (tok/s)"; "tpot_ms", "step (ms)", "ttft_s".
-_PER_S = r"(?:/\s*s(?:ec(?:ond)?)?|_per_s|_per_second| per second)"
+from stallscope.profiler.bench_keys import RATES, SET, UNITS, is_outcome, keyed
+
+# "tok/s", "pages/s", "output_tokens_per_s", "prefill (tok/s)"; "tpot_ms", "step (ms)", "ttft_s",
+# "TPOT ms", "TTFT [ms]".
+_PER_S = r"(?:/\s*s(?:ec(?:ond)?)?|_per_s(?:ec(?:ond)?)?| per s(?:ec(?:ond)?)?)"
 _RATE = re.compile(rf"(?P<what>\w[\w ]*?)\s*{_PER_S}", re.IGNORECASE)
-_RATE_OF = re.compile(rf"(?P<of>\w[\w ]*?)\s*\((?P<what>\w[\w ]*?)\s*{_PER_S}\)", re.IGNORECASE)
+_RATE_OF = re.compile(
+    rf"(?P<of>\w[\w ]*?),?\s*[(\[](?P<what>\w[\w ]*?)\s*{_PER_S}[)\]]", re.IGNORECASE
+)
 _TIME = re.compile(
-    r"(?P<what>\w[\w ]*?)(?:_(?P<u>s|ms|us)|\s*\((?P<v>s|ms|us|µs)\))", re.IGNORECASE
+    r"(?P<what>\w[\w ]*?)(?:_(?P<u>s|ms|us)|,?\s*[(\[](?P<v>s|ms|us|µs)[)\]]"
+    r"|,?\s+(?P<w>ms|us|µs))",
+    re.IGNORECASE,
 )
 _SCALE = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6}
 _TOKENS = ("tok", "toks", "token", "tokens", "t")
@@ -45,26 +52,42 @@ class FigureColumn(NamedTuple):
 def figure_of(title: str) -> FigureColumn | None:
     """Read a column's heading as a figure's; None where it is a setting's or a reading's."""
     plain = title.strip()
-    of = _RATE_OF.fullmatch(plain)
-    if of is not None:
-        return FigureColumn(_rate_of(_plain(of["of"]), _plain(of["what"])), 1.0, False)
-    rate = _RATE.fullmatch(plain)
+    key = keyed(title)
+    if key in SET:
+        return None
+    rate = RATES.get(key) or _rate(plain)
     if rate is not None:
-        what = _plain(rate["what"])
-        name = "output_tokens_per_s" if what in _TOKENS else f"{what}_per_s"
-        return FigureColumn(name, 1.0, False)
+        return FigureColumn(rate, 1.0, False)
     time = _TIME.fullmatch(plain)
     if time is None:
         return None
-    return FigureColumn(f"{_plain(time['what'])}_s", _SCALE[(time["u"] or time["v"]).lower()], True)
+    return FigureColumn(
+        f"{_plain(time['what'])}_s", _SCALE[(time["u"] or time["v"] or time["w"]).lower()], True
+    )
+
+
+def _rate(plain: str) -> str | None:
+    """Name a rate whose heading ends in its unit; None where it does not."""
+    of = _RATE_OF.fullmatch(plain)
+    if of is not None:
+        return _rate_of(_plain(of["of"]), _plain(of["what"]))
+    rate = _RATE.fullmatch(plain)
+    if rate is None:
+        return None
+    of_tokens, _, what = _plain(rate["what"]).rpartition("_")
+    if of_tokens and what in _TOKENS:
+        return _rate_of(of_tokens, what)
+    what = _plain(rate["what"])
+    return "output_tokens_per_s" if what in _TOKENS else f"{UNITS.get(what, what)}_per_s"
 
 
 def _rate_of(of: str, what: str) -> str:
+    """Name the rate of a thing: of tokens by whose they are, a known one by its name here."""
     if what in _TOKENS and of in _PROMPTS:
         return "input_tokens_per_s"
     if what in _TOKENS and of in _ANSWERS:
         return "output_tokens_per_s"
-    return f"{of}_{what}_per_s"
+    return RATES.get(of, f"{of}_{'tokens' if what in _TOKENS else what}_per_s")
 
 
 def setting_name(title: str) -> str:
@@ -74,6 +97,8 @@ def setting_name(title: str) -> str:
 
 def is_reading(title: str) -> bool:
     """Tell whether a column holds what was seen and not what was set."""
+    if is_outcome(title):
+        return True
     return bool(_READING.search(title)) and not _NOT_READ.search(title)
 
 

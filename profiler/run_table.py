@@ -27,7 +27,7 @@ _NAME = ("name", "run")
 _RULE = re.compile(r":?-+:?")
 NEEDED = (
     "a table of runs has a header of settings and figures, a figure's column ending in _per_s, /s, "
-    "_ms or _s: threads,tok/s"
+    "_ms or _s, or named as benchmarks do: threads,tok/s"
 )
 
 
@@ -52,7 +52,7 @@ def has_run_table(text: str) -> bool:
     rows = [row for row in _cells(text, most=3) if row]
     if len(rows) < 2 or len(rows[0]) < 2 or len(rows[1]) != len(rows[0]):
         return False
-    return any(figure_of(title) for title in rows[0])
+    return any(figure_of(title) and not is_reading(title) for title in rows[0])
 
 
 def read_run_table(path: Path) -> list[RunRow]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stallscope.analyzers.experiment.conclude import finding_of
-from stallscope.analyzers.experiment.differing import differing
+from stallscope.analyzers.experiment.differing import differing, doubted
 from stallscope.analyzers.experiment.groups import groups_of
 from stallscope.analyzers.experiment.result import Comparison, Conclusion, Finding, Run
 from stallscope.analyzers.experiment.settings import Setting, setting_of
@@ -20,7 +20,7 @@ _QUALITY: dict[Provenance, float] = {
     "estimated": 0.4,
 }
 _MOST_SURE = 0.9
-_STEPS = frozenset({"tpot_s", "itl_s", "decode_step_s"})  # what a burden adds to, once a step
+_STEPS = ("tpot_s", "itl_s", "decode_step_s")  # what a burden adds to, once a step
 # The figure that speaks for a run, best first; of a table its own first column.
 PREFERRED = (
     "output_tokens_per_s",
@@ -33,6 +33,7 @@ PREFERRED = (
     "ttft_s",
     "prefill_step_s",
 )
+_TYPICAL = ("", "mean_", "median_")  # a table may have a figure by its mean or its median
 
 
 def compare(
@@ -44,14 +45,14 @@ def compare(
     name = vary or (apart[0] if len(apart) == 1 else None)
     figure = metric or _metric(told)
     if name is None or figure is None:
-        return Comparison(version, told, None, figure, apart, (), (), _aside(apart, figure))
+        return Comparison(version, told, None, figure, apart, (), (), _aside(told, apart, figure))
     setting = setting_of(name)
     groups = groups_of(told, name, figure)
     if setting is None or not groups:
-        why = _unknown(name) if setting is None else _ungrouped(name, figure)
+        why = _unknown(name) if setting is None else _ungrouped(told, name, figure)
         conclusion = Conclusion("undetermined", 0.0, why)
         return Comparison(version, told, name, figure, apart, groups, (), conclusion)
-    findings = tuple(finding_of(g, setting, is_step=figure in _STEPS) for g in groups)
+    findings = tuple(finding_of(g, setting, is_step=_plain(figure) in _STEPS) for g in groups)
     quality = min(_QUALITY[run.figures[figure].provenance] for run in told if figure in run.figures)
     conclusion = _conclude(findings, setting, quality)
     return Comparison(version, told, name, figure, apart, groups, findings, conclusion)
@@ -60,10 +61,16 @@ def compare(
 def _metric(runs: Sequence[Run]) -> str | None:
     """Return the figure that all runs have: the best known, else a table's first."""
     common = [n for n in runs[0].figures if all(n in run.figures for run in runs)]
-    return next((n for n in PREFERRED if n in common), common[0] if common else None)
+    best = (of + name for name in PREFERRED for of in _TYPICAL if of + name in common)
+    return next(best, common[0] if common else None)
 
 
-def _aside(apart: Sequence[str], figure: str | None) -> Conclusion:
+def _plain(figure: str) -> str:
+    """Return the figure that a mean or a median is of."""
+    return figure.removeprefix("mean_").removeprefix("median_")
+
+
+def _aside(runs: Sequence[Run], apart: Sequence[str], figure: str | None) -> Conclusion:
     if figure is None:
         sentence = "The runs have no figure in common: nothing of them can be compared."
     elif not apart:
@@ -74,7 +81,7 @@ def _aside(apart: Sequence[str], figure: str | None) -> Conclusion:
     else:
         sentence = (
             f"The runs differ in {both(apart)}: one setting at a time tells what limits; name it "
-            "with --vary."
+            f"with --vary.{_leave_out(runs, apart)}"
         )
     return Conclusion("undetermined", 0.0, sentence)
 
@@ -86,10 +93,26 @@ def _unknown(name: str) -> str:
     )
 
 
-def _ungrouped(name: str, figure: str) -> str:
+def _ungrouped(runs: Sequence[Run], name: str, figure: str) -> str:
+    usable = tuple(run for run in runs if name in run.settings and figure in run.figures)
+    others = [n for n in differing(usable) if n != name] if usable else []
     return (
         f"No two runs differ in {name} alone and have {figure}: repeat one with another value and "
-        "everything else as it was."
+        f"everything else as it was.{_leave_out(usable, others)}"
+    )
+
+
+def _leave_out(runs: Sequence[Run], apart: Sequence[str]) -> str:
+    """Say of columns that may well be results what they were taken for, and what to do then."""
+    names = doubted(runs, apart)
+    if not names:
+        return ""
+    was, it, is_it = ("was", "it", "it is") if len(names) == 1 else ("were", "them", "they are")
+    what = "a setting" if len(names) == 1 else "settings"
+    results = "a result" if len(names) == 1 else "results"
+    return (
+        f" {_capital(both(names))} {was} taken for {what}: leave {it} out if {is_it} {results}, "
+        "or give the heading its unit (_ms, _s, /s)."
     )
 
 

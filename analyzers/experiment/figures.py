@@ -19,6 +19,8 @@ _NUMBERS = (
 )
 _WORDS = ("dtype", "kv_dtype", "engine")
 _SWITCHES = ("chunked_prefill", "static_batching")
+# What a run itself states of how it was set.
+STATED = frozenset({"model", "device", "gpus", *_NUMBERS, *_WORDS, *_SWITCHES})
 
 
 def run_of(name: str, diagnosis: Diagnosis) -> Run:

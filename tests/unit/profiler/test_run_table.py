@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from stallscope.analyzers.experiment.settings import SETTINGS
 from stallscope.errors import InputError
 from stallscope.profiler.run_table import has_run_table, read_run_table
 
@@ -106,3 +107,62 @@ def test_readings_are_no_settings(tmp_path: Path) -> None:
 def test_headings_of_figures(tmp_path: Path, title: str, name: str, scale: float) -> None:
     (row,) = read_run_table(table(tmp_path, f'a,{title}\n1,"2,434"\n'))
     assert row.figures[name][0] == pytest.approx(2434 * scale)
+
+
+@pytest.mark.parametrize(
+    ("title", "name", "scale"),
+    [
+        # Keys of the JSON of vllm bench serve and SGLang's bench_serving, and what both print.
+        ("output_throughput", "output_tokens_per_s", 1.0),
+        ("Output token throughput (tok/s)", "output_tokens_per_s", 1.0),
+        ("input_throughput", "input_tokens_per_s", 1.0),
+        ("total_token_throughput", "total_tokens_per_s", 1.0),
+        ("Total Token throughput (tok/s)", "total_tokens_per_s", 1.0),
+        ("request_throughput", "requests_per_s", 1.0),
+        ("Request throughput (req/s)", "requests_per_s", 1.0),
+        ("req/s", "requests_per_s", 1.0),
+        ("mean_tpot_ms", "mean_tpot_s", 1e-3),
+        ("p99_itl_ms", "p99_itl_s", 1e-3),
+        ("median_e2e_latency_ms", "median_e2e_latency_s", 1e-3),
+        # As people head the columns of a table in Markdown.
+        ("TPOT ms", "tpot_s", 1e-3),
+        ("TTFT [ms]", "ttft_s", 1e-3),
+        ("TTFT, ms", "ttft_s", 1e-3),
+        ("decode tok/s", "output_tokens_per_s", 1.0),
+        ("output tokens per s", "output_tokens_per_s", 1.0),
+        ("Throughput [tok/s]", "output_tokens_per_s", 1.0),
+        ("TPS", "output_tokens_per_s", 1.0),
+    ],
+)
+def test_results_as_benchmarks_name_them(
+    tmp_path: Path, title: str, name: str, scale: float
+) -> None:
+    (row,) = read_run_table(table(tmp_path, f"| threads | {title} |\n| - | - |\n| 1 | 2434 |\n"))
+    assert row.settings == {"threads": 1.0}
+    assert row.figures[name][0] == pytest.approx(2434 * scale)
+
+
+def test_what_a_run_came_to_is_no_setting(tmp_path: Path) -> None:
+    text = (
+        "max_concurrency,completed,failed,duration,total_input_tokens,std_ttft_ms,Benchmark "
+        "duration (s),output_throughput\n8,200,0,31.5,4000,0,31.5,50\n"
+    )
+    (row,) = read_run_table(table(tmp_path, text))
+    assert row.settings == {"max_concurrency": 8.0}
+    assert list(row.figures) == ["output_tokens_per_s"]
+    assert len(row.readings) == 6
+
+
+@pytest.mark.parametrize("title", ["max_output_tokens", "request", "request_rate", "num_prompts"])
+def test_settings_that_sound_like_rates(tmp_path: Path, title: str) -> None:
+    (row,) = read_run_table(table(tmp_path, f"{title},tok/s\n1,2\n"))
+    assert row.settings == {title: 1.0}
+
+
+def test_every_known_setting_is_one_in_a_table(tmp_path: Path) -> None:
+    """host_sleep_ms and link_bytes_per_s end as figures do, and are none."""
+    names = [name for row in SETTINGS for name in row.names]
+    text = ",".join([*names, "tpot_ms"]) + "\n" + ",".join(["1"] * (len(names) + 1)) + "\n"
+    (row,) = read_run_table(table(tmp_path, text))
+    assert set(row.settings) == set(names)
+    assert list(row.figures) == ["tpot_s"]

@@ -252,3 +252,44 @@ def test_estimates_make_a_conclusion_less_sure() -> None:
 def test_every_name_of_a_setting_is_one_row() -> None:
     names = [name for row in SETTINGS for name in row.names]
     assert len(names) == len(set(names))
+
+
+def test_a_column_that_may_be_a_result_is_named() -> None:
+    settings: list[dict[str, Value]] = [
+        {"cpu_offload_gb": 0.0, "speed": 50.0, "dtype": "bf16"},
+        {"cpu_offload_gb": 35.0, "speed": 1.6, "dtype": "bf16"},
+    ]
+    two = runs_of(settings, "tpot_s", [0.02, 0.62])
+    says = "Speed was taken for a setting: leave it out if it is a result"
+    one = compare(two, vary="cpu_offload_gb", metric=None, version="0").conclusion.sentence
+    assert one.startswith("No two runs differ in cpu_offload_gb alone")
+    assert says in one
+    assert says in compare(two, vary=None, metric=None, version="0").conclusion.sentence
+
+
+def test_settings_that_are_known_are_not_taken_for_results() -> None:
+    two = runs_of(
+        [{"threads": 1.0, "concurrency": 1.0}, {"threads": 2.0, "concurrency": 8.0}],
+        "tpot_s",
+        [1.0, 2.0],
+    )
+    said = compare(two, vary="threads", metric=None, version="0").conclusion.sentence
+    assert "taken for" not in said
+
+
+def test_a_mean_stands_for_its_figure() -> None:
+    # 35 GB add 600 ms to a step: 58.3 GB/s. TPOT is preferred to the column before it.
+    runs = tuple(
+        Run(
+            str(gb),
+            {"cpu_offload_gb": gb},
+            {
+                "mean_ttft_s": Figure(1.0, "s", "measured", "reported"),
+                "mean_tpot_s": Figure(tpot, "s", "measured", "reported"),
+            },
+        )
+        for gb, tpot in ((0.0, 0.02), (35.0, 0.62))
+    )
+    found = compare(runs, vary=None, metric=None, version="0")
+    assert found.metric == "mean_tpot_s"
+    assert "as if it passed at 58.3 GB/s" in found.conclusion.sentence
