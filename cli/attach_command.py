@@ -18,8 +18,8 @@ from stallscope.judge import judge_capture
 from stallscope.kept import Kept
 from stallscope.named_specs import model_or_why, named_device, noting
 from stallscope.options import (
-    MODEL_HELP,
-    Dtype,
+    CapOption,
+    DtypeOption,
     ExplainOption,
     FailOnOption,
     ForceOption,
@@ -27,7 +27,10 @@ from stallscope.options import (
     GoalOption,
     GpuFileOption,
     GpuOption,
-    KvDtype,
+    GpusOption,
+    KeepOption,
+    KvDtypeOption,
+    ModelOption,
     OutputOption,
     ThresholdsOption,
 )
@@ -84,18 +87,14 @@ def attach(
         bool | None,
         typer.Option(help="Sample this machine's GPUs.", show_default="where the server is local"),
     ] = None,
-    capture: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Keep what is judged here, to diagnose it.")
-    ] = None,
-    model: Annotated[str | None, typer.Option(help=MODEL_HELP)] = None,
+    capture: KeepOption = None,
+    model: ModelOption = None,
     gpu: GpuOption = None,
     gpu_file: GpuFileOption = None,
-    gpus: Annotated[int | None, typer.Option(min=1, metavar="N", help="How many.")] = None,
-    dtype: Annotated[Dtype | None, typer.Option(help="Of the weights.")] = None,
-    kv_dtype: Annotated[KvDtype | None, typer.Option(help="Of the KV cache.")] = None,
-    max_num_seqs: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="The engine's cap on running requests.")
-    ] = None,
+    gpus: GpusOption = None,
+    dtype: DtypeOption = None,
+    kv_dtype: KvDtypeOption = None,
+    max_num_seqs: CapOption = None,
     concurrency: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Clients that offer the load.")
     ] = None,

@@ -14,12 +14,13 @@ from stallscope.garbage import collected_seldom
 from stallscope.judge import judge_capture
 from stallscope.named_specs import model_or_why, named_device, noting
 from stallscope.options import (
-    MODEL_HELP,
     FailOnOption,
     ForceOption,
     FormatOption,
     GpuFileOption,
     GpuOption,
+    GpusOption,
+    ModelOption,
     OutputOption,
     ThresholdsOption,
 )
@@ -50,10 +51,10 @@ def compare(
         str | None,
         typer.Option(metavar="NAME", help="The figure to judge by: tpot_s, output_tokens_per_s."),
     ] = None,
-    model: Annotated[str | None, typer.Option(help=MODEL_HELP)] = None,
+    model: ModelOption = None,
     gpu: GpuOption = None,
     gpu_file: GpuFileOption = None,
-    gpus: Annotated[int | None, typer.Option(min=1, metavar="N", help="How many.")] = None,
+    gpus: GpusOption = None,
     output: OutputOption = None,
     format: FormatOption = None,
     force: ForceOption = False,

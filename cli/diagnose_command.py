@@ -18,8 +18,8 @@ from stallscope.judge import judge_capture
 from stallscope.named_specs import model_or_why, noting
 from stallscope.offsets import offsets_of
 from stallscope.options import (
-    MODEL_HELP,
-    Dtype,
+    CapOption,
+    DtypeOption,
     ExplainOption,
     FailOnOption,
     ForceOption,
@@ -27,7 +27,9 @@ from stallscope.options import (
     GoalOption,
     GpuFileOption,
     GpuOption,
-    KvDtype,
+    GpusOption,
+    KvDtypeOption,
+    ModelOption,
     OutputOption,
     ThresholdsOption,
     UncalibratedOption,
@@ -48,19 +50,17 @@ FILES_HELP = (
 
 def diagnose(
     files: Annotated[list[str], typer.Argument(metavar="FILE", help=FILES_HELP)],
-    model: Annotated[str | None, typer.Option(help=MODEL_HELP)] = None,
+    model: ModelOption = None,
     gpu: GpuOption = None,
     gpu_file: GpuFileOption = None,
-    gpus: Annotated[int | None, typer.Option(min=1, metavar="N", help="How many.")] = None,
+    gpus: GpusOption = None,
     link: Annotated[
         Literal["nvlink", "pcie", "ethernet"] | None,
         typer.Option(help="What joins the devices."),
     ] = None,
-    dtype: Annotated[Dtype | None, typer.Option(help="Of the weights.")] = None,
-    kv_dtype: Annotated[KvDtype | None, typer.Option(help="Of the KV cache.")] = None,
-    max_num_seqs: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="The engine's cap on running requests.")
-    ] = None,
+    dtype: DtypeOption = None,
+    kv_dtype: KvDtypeOption = None,
+    max_num_seqs: CapOption = None,
     concurrency: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Clients that offered the load.")
     ] = None,

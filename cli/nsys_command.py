@@ -13,8 +13,7 @@ from stallscope.errors import StallscopeError
 from stallscope.judge import judge_capture
 from stallscope.named_specs import named_device, named_model
 from stallscope.options import (
-    MODEL_HELP,
-    Dtype,
+    DtypeOption,
     ExplainOption,
     FailOnOption,
     ForceOption,
@@ -22,7 +21,9 @@ from stallscope.options import (
     GoalOption,
     GpuFileOption,
     GpuOption,
-    KvDtype,
+    KeepOption,
+    KvDtypeOption,
+    ModelOption,
     OutputOption,
     ThresholdsOption,
 )
@@ -49,9 +50,7 @@ def nsys(
     keep: Annotated[
         Path | None, typer.Option(metavar="FILE.nsys-rep", help="Keep nsys' own report here.")
     ] = None,
-    capture: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Keep what is judged here, to diagnose it.")
-    ] = None,
+    capture: KeepOption = None,
     delay: Annotated[
         int | None, typer.Option(min=1, metavar="S", help="Trace only after so many seconds.")
     ] = None,
@@ -73,11 +72,11 @@ def nsys(
         ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print the command.")] = False,
-    model: Annotated[str | None, typer.Option(help=MODEL_HELP)] = None,
+    model: ModelOption = None,
     gpu: GpuOption = None,
     gpu_file: GpuFileOption = None,
-    dtype: Annotated[Dtype | None, typer.Option(help="Of the weights.")] = None,
-    kv_dtype: Annotated[KvDtype | None, typer.Option(help="Of the KV cache.")] = None,
+    dtype: DtypeOption = None,
+    kv_dtype: KvDtypeOption = None,
     output: OutputOption = None,
     format: FormatOption = None,
     force: ForceOption = False,

@@ -15,13 +15,13 @@ from stallscope.errors import UsageError
 from stallscope.kept_devices import keep_device
 from stallscope.link_values import check_links, linked_devices
 from stallscope.options import (
-    MODEL_HELP,
     Dtype,
     ForceOption,
     FormatOption,
     GpuFileOption,
     GpuOption,
     KvDtype,
+    ModelOption,
     OutputOption,
     UncalibratedOption,
 )
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 def plan(
-    model: Annotated[str | None, typer.Option(help=MODEL_HELP)] = None,
+    model: ModelOption = None,
     gpu: GpuOption = None,
     gpu_file: GpuFileOption = None,
     gpus: Annotated[

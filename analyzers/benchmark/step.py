@@ -20,9 +20,9 @@ from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.result import PhaseBudget
 from stallscope.analyzers.step.budget import StepCost, cost_steps, overall, phase_budgets
 from stallscope.analyzers.step.limit import QUALITY, Decision, limit_of_budget
+from stallscope.analyzers.step.mean_step import mean_step
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.profiler.capture import Capture, Step
-from stallscope.profiler.spec import attention_pairs
 from stallscope.profiler.trial import Trial
 from stallscope.profiler.wording import counted, figure
 
@@ -104,28 +104,7 @@ def _decode_step(trial: Trial, seconds: float, prompts: int) -> Step | None:
         return None
     rows = round(batch)
     context = rows * round(read + written / 2)
-    whole = max(1, round(read))
-    return Step(
-        id=0,
-        rank=0,
-        start_ns=0,
-        end_ns=round(seconds * 1e9),
-        device_ns=None,
-        host_ns=None,
-        phase="mixed" if prompts else "decode",
-        warmup=False,
-        prefill_requests=-(-prompts // whole),
-        prefill_tokens=prompts,
-        decode_requests=rows,
-        context_tokens=context + prompts,
-        waiting=None,
-        running=None,
-        kv_used_bytes=None,
-        kv_total_bytes=None,
-        attention_pairs=context + prompts * attention_pairs(0, whole, None) // whole,
-        logit_rows=rows,
-        blocked_by=None,
-    )
+    return mean_step(seconds, rows=rows, context=context, prompts=prompts, prompt_length=read)
 
 
 def prompts_in_a_step(trial: Trial, seconds: float) -> int:

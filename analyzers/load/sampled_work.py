@@ -16,8 +16,8 @@ from stallscope.analyzers.load.span import Span
 from stallscope.analyzers.result import PhaseBudget
 from stallscope.analyzers.stated.pool import pool_tokens
 from stallscope.analyzers.step.budget import StepCost, cost_steps, phase_budgets
+from stallscope.analyzers.step.mean_step import mean_step
 from stallscope.profiler.capture import Capture, Step
-from stallscope.profiler.spec import attention_pairs
 from stallscope.profiler.wording import counted, figure
 
 
@@ -102,28 +102,12 @@ def _context(capture: Capture, cost: CostModel, busy: Sequence[Interval]) -> flo
 
 def as_step(found: SampledStep) -> Step:
     """Return it as a step, in whole requests and tokens."""
-    rows, prompts = max(1, round(found.rows)), round(found.prompts)
-    whole = max(1, round(found.prompt_length))
-    return Step(
-        id=0,
-        rank=0,
-        start_ns=0,
-        end_ns=round(found.seconds * 1e9),
-        device_ns=None,
-        host_ns=None,
-        phase="mixed" if prompts else "decode",
-        warmup=False,
-        prefill_requests=-(-prompts // whole),
-        prefill_tokens=prompts,
-        decode_requests=rows,
-        context_tokens=round(found.context) + prompts,
-        waiting=None,
-        running=None,
-        kv_used_bytes=None,
-        kv_total_bytes=None,
-        attention_pairs=round(found.context) + prompts * attention_pairs(0, whole, None) // whole,
-        logit_rows=rows,
-        blocked_by=None,
+    return mean_step(
+        found.seconds,
+        rows=max(1, round(found.rows)),
+        context=round(found.context),
+        prompts=round(found.prompts),
+        prompt_length=found.prompt_length,
     )
 
 
