@@ -56,7 +56,9 @@ def plan_sections(plan: Plan) -> tuple[Section, ...]:
             _memory(plan.memory, plan.subject),
             _phases(plan),
             _budget(plan),
-            operators_of(plan.operators, _ridge(plan)),
+            operators_of(
+                plan.operators, _ridge(plan), has_budget=any(p.budget for p in plan.phases)
+            ),
             sweep_of(plan.sweep),
             growth_of(plan.kv_table),
             _missing(plan),

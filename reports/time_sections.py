@@ -22,10 +22,11 @@ _LATENCY_NAMES = {
     "queue_s": "waiting in the queue",
 }
 _EXCESS = (
-    "Limited by neither: it takes more than twice what its bytes and FLOPs explain. Its whole time "
-    "stands here; in a step's budget what they do not explain is unexplained, so the times here "
-    "add up to more than weights, kv and compute there."
+    "Whole times stand here, as measured. In a step's budget an operator counts as weights, kv or "
+    "compute up to twice what its bytes or FLOPs take at the peak, and what is beyond that is "
+    "unexplained: the times here add up to more than those parts."
 )
+_NEITHER = "Limited by neither: more of its time is unexplained than its bytes or FLOPs explain."
 
 
 def phases(diagnosis: Diagnosis) -> Section:
@@ -79,21 +80,32 @@ def _told(value: float | None) -> str:
 def operators(diagnosis: Diagnosis) -> Section:
     """FLOPs, bytes and arithmetic intensity of each operator, a table for each phase."""
     rows = diagnosis.operators
-    has_excess = any(phase.budget for phase in diagnosis.phases) and any(
-        row.bound == "neither" and row.time_s is not None for row in rows
-    )
-    ridge = _ridge(diagnosis.series.roofline)
-    return operators_of(rows, " ".join(filter(None, (ridge, _EXCESS if has_excess else ""))))
+    has_budget = any(phase.budget for phase in diagnosis.phases)
+    return operators_of(rows, _ridge(diagnosis.series.roofline), has_budget=has_budget)
 
 
-def operators_of(rows: Sequence[OperatorRow], ridge: str) -> Section:
-    """FLOPs, bytes and arithmetic intensity of operators, with a sentence on the ridge point."""
+def operators_of(rows: Sequence[OperatorRow], ridge: str, *, has_budget: bool) -> Section:
+    """FLOPs, bytes and arithmetic intensity of operators, with a sentence on the ridge point.
+
+    Beside a step's budget it says how their times and its parts go together.
+    """
     by_phase = groupby(rows, key=lambda row: row.phase)
     tables = [_operator_table(phase, tuple(group)) for phase, group in by_phase]
     return Section(
         "Operators of one step (FLOPs and bytes from the cost model, of one instance)",
-        (*tables, Text(ridge)),
+        (
+            *tables,
+            Text(" ".join((*filter(None, (ridge,)), *(_excess(rows) if has_budget else ())))),
+        ),
     )
+
+
+def _excess(rows: Sequence[OperatorRow]) -> Iterator[str]:
+    """Say where times are more than what explains them, and what is said to limit them then."""
+    if any(r.time_s and r.explained_s is not None and r.explained_s < r.time_s for r in rows):
+        yield _EXCESS
+        if any(row.bound == "neither" for row in rows):
+            yield _NEITHER
 
 
 def _rates(throughput: Throughput) -> Iterator[str]:

@@ -25,13 +25,15 @@ def operator_rows(phase: str, cost: CostModel, shape: StepShape) -> tuple[Operat
             intensity=t.operator.intensity,
             bound=_bound(t),
             time_s=t.time_s,
+            explained_s=t.explained_s,
         )
         for t in cost.operator_times(shape)
     )
 
 
 def _bound(time: OperatorTime) -> str:
-    if not time.is_explained:
+    """Name what most of its time is due to, as a phase's limit is named; else neither."""
+    if time.time_s - time.explained_s > time.explained_s:
         return "neither"
     return "compute" if time.part == "compute" else "memory"
 

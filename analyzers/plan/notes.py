@@ -19,6 +19,12 @@ _RAN_FASTER = (
     "The runs that it was calibrated on were faster than the floor of the machine as probed: at "
     "best is what they reached. Probe again while nothing else runs."
 )
+_AT_PEAK = "every operator runs at the device's peak"
+_PRODUCTS = (
+    "every product takes what was measured of products like it, whether its bytes and FLOPs "
+    "explain that or not, and all else runs at the machine's peak"
+)
+_NO_HOST = "with nothing for launches or the host"
 _NO_LINK = "Times of communication between the devices"
 _LINK_HOW = "Give link_bytes_per_s, one direction, in the --gpu-file"
 
@@ -72,7 +78,7 @@ def plan_notes(
         notes.append(_calibrated(cost.machine))
         if _ran_faster(options, cost):
             notes.append(_RAN_FASTER)
-        notes.append(_at_best(predicted))
+        notes.append(_at_best(predicted, cost.machine))
     return tuple(notes)
 
 
@@ -151,11 +157,9 @@ def _unpredicted_latency(options: PlanOptions, memory: MemoryMap) -> tuple[NotOb
     return ()
 
 
-def _at_best(predicted: Mapping[str, Prediction | None]) -> str:
+def _at_best(predicted: Mapping[str, Prediction | None], machine: Machine) -> str:
     """Say what a floor leaves out, and how far above it reality may be or is expected."""
-    floor = (
-        "At best every operator runs at the device's peak, with nothing for launches or the host."
-    )
+    floor = f"At best {_PRODUCTS if machine.linear_times else _AT_PEAK}, {_NO_HOST}."
     usual = 1 / (1 - FLOOR_ERROR)
     ratios = [
         max(p.expected / p.value, p.value / p.expected)

@@ -65,9 +65,9 @@ class PhaseBudget:
 class OperatorRow:
     """An operator in one phase, per layer or per step: the document's lost table of section 3.1.
 
-    `intensity` is FLOP per byte; `bound` is "compute", "memory", or "neither" where its measured
-    time is more than either explains; `time_s` its time for all its instances in a step; both are
-    None without a device.
+    `intensity` is FLOP per byte; `bound` is "compute", "memory", or "neither" where more of its
+    measured time is unexplained than explained; `time_s` its time for all its instances in a step,
+    and `explained_s` how much of it is due to its bytes or FLOPs; all are None without a device.
     """
 
     phase: str
@@ -78,6 +78,7 @@ class OperatorRow:
     intensity: float
     bound: str | None
     time_s: float | None
+    explained_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

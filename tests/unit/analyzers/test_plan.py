@@ -12,7 +12,7 @@ from stallscope.analyzers.plan.result import FLOOR_ERROR
 from stallscope.profiler.devices import load_device
 from stallscope.profiler.model_parts import Latent
 from stallscope.profiler.models import load_model
-from stallscope.profiler.spec import DeviceSpec, ModelSpec
+from stallscope.profiler.spec import DeviceSpec, ModelSpec, ProductTime
 
 LLAMA_7B, LLAMA_13B = load_model("llama-7b"), load_model("llama-13b")
 GIB, MIB = 1 << 30, 1 << 20
@@ -269,3 +269,15 @@ def test_a_latent_lies_whole_on_each_of_eight_devices() -> None:
     assert one.bytes == 1000 * 70_272
     assert eight.bytes == 8 * 1000 * 70_272
     assert "8 copies, over all 8 devices" in eight.source
+
+
+def test_at_best_of_a_probed_machine_is_what_was_measured_of_it() -> None:
+    """One product of 64 × 64 in 1 ms at any rows up to 8: no peak of the machine says that."""
+    probed = ProductTime("fp32", 64, 64, 1, 1e-3), ProductTime("fp32", 64, 64, 8, 1e-3)
+    measured = replace(SLOW, kind="achievable", products=probed)
+    notes = {
+        device: " ".join(plan(PlanOptions(TOY, spec, dtype="fp32")).notes)
+        for device, spec in (("measured", measured), ("datasheet", SLOW))
+    }
+    assert "At best every product takes what was measured of products like it" in notes["measured"]
+    assert "At best every operator runs at the device's peak" in notes["datasheet"]

@@ -16,6 +16,7 @@ from stallscope.analyzers.cost.operator_table import operator_rows
 from stallscope.analyzers.cost.operators import Operator, decode_shape
 from stallscope.analyzers.cost.roofline import EXPLAINED_WITHIN, CostModel, Machine, operator_time
 from stallscope.analyzers.diagnose import diagnose
+from stallscope.analyzers.plan.steps import bound_of, budget_of
 from stallscope.analyzers.result import Diagnosis, PhaseBudget
 from stallscope.analyzers.schedule import SchedulerConfig
 from stallscope.analyzers.step.budget import cost_steps, phase_budgets
@@ -100,6 +101,19 @@ def test_the_excess_is_in_the_floor_but_in_no_part() -> None:
     bounds = {row.name: row.bound for row in operator_rows("decode", model, decode_shape(1, 20))}
     assert bounds["q_proj"] == "neither"
     assert bounds["attention"] == "memory"
+
+
+@pytest.mark.parametrize(("times", "bound"), [(2.1, "memory"), (3.9, "memory"), (4.1, "neither")])
+def test_an_operator_and_its_phase_are_limited_by_what_takes_most(times: float, bound: str) -> None:
+    """Twice its roofline is explained: at four times as much is unexplained, and no more before."""
+    model = slow({g: times * s for g, s in roofline_s().items()})
+    shape = decode_shape(1, 20)
+    rows = [row for row in operator_rows("decode", model, shape) if row.name != "attention"]
+    assert {row.bound for row in rows} == {bound}
+    whole = sum(row.time_s or 0.0 for row in rows)
+    assert sum(row.explained_s or 0.0 for row in rows) == pytest.approx(whole * 2 / times, rel=0.02)
+    phase = bound_of(budget_of(model, shape))
+    assert phase == {"memory": "bandwidth", "neither": "undetermined"}[bound]
 
 
 # The property: slower linears on the same bytes are no evidence for bandwidth.

@@ -39,8 +39,18 @@ def test_one_source_for_all_is_said_once(busy: Diagnosis) -> None:
     assert "How each part was found. compute: roofline; host: gaps between steps." in told
 
 
-@pytest.mark.parametrize(("bound", "is_told"), [("neither", True), ("memory", False)])
-def test_operators_that_add_up_to_more_say_why(busy: Diagnosis, bound: str, is_told: bool) -> None:
-    row = replace(busy.operators[0], bound=bound, time_s=0.001)
+@pytest.mark.parametrize(
+    ("bound", "explained_s", "adds_up", "neither"),
+    [
+        ("neither", 0.0004, True, True),
+        ("memory", 0.0006, True, False),
+        ("memory", 0.001, False, False),
+    ],
+)
+def test_operators_that_add_up_to_more_say_why(
+    busy: Diagnosis, bound: str, explained_s: float, adds_up: bool, neither: bool
+) -> None:
+    row = replace(busy.operators[0], bound=bound, time_s=0.001, explained_s=explained_s)
     told = " ".join(terminal.render(replace(busy, operators=(row,))).split())
-    assert ("Limited by neither" in told) is is_told
+    assert ("the times here add up to more than those parts" in told) is adds_up
+    assert ("Limited by neither" in told) is neither
