@@ -21,6 +21,7 @@ from stallscope.analyzers.refusals import (
     refused_allocations,
     refused_at,
 )
+from stallscope.analyzers.refused_device import other_device_note
 from stallscope.analyzers.stated.engine_figures import disagreements
 from stallscope.analyzers.step.contention import contention_note
 from stallscope.analyzers.step.limit import QUALITY, Decision
@@ -149,6 +150,7 @@ def check(capture: Capture) -> Checked:
     all_notes = (
         *notes,
         *pieces_note(capture),
+        *other_device_note(capture),
         *copies_note(capture),
         *disagreements(capture),
         *isolated.notes(capture),

@@ -12,6 +12,7 @@ _STAGES = {
     "kv": "allocating the KV cache",
     "step": "running a step",
     "start": "starting up",
+    "starting": "starting up, at a stage that the log does not tell",
     "profile": "measuring how much memory is left for the KV cache",
     "kv_sizing": "sizing the KV cache",
     "warmup": "warming up",

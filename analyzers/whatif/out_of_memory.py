@@ -81,7 +81,10 @@ _MORE_HOST = Remedy(
 )
 _BY_STAGE = {
     "start": (_SMALLER_POOL,),
+    "starting": (_SMALLER_STEPS, _SMALLER_WEIGHTS, _SMALLER_POOL),
     "weights": (_SMALLER_WEIGHTS, _MORE_DEVICES),
+    # The KV cache comes later: what is asked for it is not held yet.
+    "profile": (_SMALLER_STEPS, _SMALLER_WEIGHTS, _MORE_DEVICES),
     "kv": (_SMALLER_POOL, _SMALLER_WEIGHTS),
     "kv_sizing": (_LARGER_SHARE, _SMALLER_WEIGHTS, _MORE_DEVICES),
     "graphs": (_SMALLER_POOL, _SMALLER_STEPS),
@@ -100,9 +103,15 @@ def remedies_after_refusal(stage: str | None, buffer: str | None = None) -> tupl
 _LARGER_POOL = WontHelp(
     "giving the KV cache more room", "memory ran out already; a larger pool takes more"
 )
+_NO_POOL_YET = WontHelp(
+    "asking for a smaller KV cache", "it is allocated later: at this stage none is held"
+)
 _HIGHER_CAP = WontHelp("raising the sequence cap", "more running requests need more memory")
 
 
 def wont_help_after_refusal(stage: str | None) -> tuple[WontHelp, ...]:
     """List what makes it worse; an engine that found no room for its cache was refused nothing."""
-    return (_HIGHER_CAP,) if stage == "kv_sizing" else (_LARGER_POOL, _HIGHER_CAP)
+    if stage == "kv_sizing":
+        return (_HIGHER_CAP,)
+    early = (_NO_POOL_YET,) if stage in ("weights", "profile") else ()
+    return (_LARGER_POOL, _HIGHER_CAP, *early)

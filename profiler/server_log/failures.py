@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from stallscope.profiler.capture import Event
-from stallscope.profiler.server_log import refused
+from stallscope.profiler.server_log import refused, traceback_stage
 from stallscope.profiler.server_log.lines import Line
 from stallscope.profiler.server_log.sought import sought
 
@@ -24,8 +24,17 @@ _STAGES: tuple[tuple[str, tuple[str, ...]], ...] = (
             "checkpoint shards",
         ),
     ),
-    ("profile", ("Model loading took", "Load weight end", "Loading model weights took")),
-    ("kv", ("Available KV cache memory", "Memory profiling takes", "llama_kv_cache")),
+    ("profile", ("Model loading took", "Loading model weights took")),
+    # SGLang takes its pool from what is left, without a pass that measures.
+    (
+        "kv",
+        (
+            "Load weight end",
+            "Available KV cache memory",
+            "Memory profiling takes",
+            "llama_kv_cache",
+        ),
+    ),
     ("warmup", ("KV cache size:", "GPU blocks:", "Memory pool end", "Autotuning process starts")),
     ("graphs", ("Capturing ", "cuda graph begin", "CUDA graph begin")),
     ("warmup", ("Graph capturing finished", "cuda graph end", "CUDA graph end")),
@@ -40,6 +49,8 @@ _STAGES: tuple[tuple[str, tuple[str, ...]], ...] = (
         ),
     ),
 )
+# Said of a start that the text may not show.
+_NO_START = "failed to start"
 _START = sought(
     r"non-default args:|server_args=ServerArgs|Initializing an? (?:V1 )?LLM engine",
     *("non-default args:", "server_args=ServerArgs", "Initializing a"),
@@ -76,10 +87,13 @@ MARKS = (
     *("non-default args:", "ServerArgs", "LLM engine", "Checkpoint size"),
     *_FAILURES,
     *refused.AROUND,
+    *traceback_stage.MARKS,
+    _NO_START,
 )
 _WORDS = {
     "": "before anything was loaded",
     "start": "while it started",
+    "starting": "while it started",
     "weights": "while it loaded the weights",
     "profile": "while it measured how much memory is left for the KV cache",
     "kv": "while it allocated the KV cache",
@@ -170,6 +184,8 @@ def _final(sentence: str) -> dict[str, object]:
 def _stage(line: Line, stage: str) -> str:
     if _START.search(line.text):
         return "start"
+    if _NO_START in line.text and stage in ("", "serving"):
+        return "starting"
     for name, marks in reversed(_STAGES):
         if any(mark in line.text for mark in marks):
             return name

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from stallscope.profiler.capture import Event
 from stallscope.profiler.server_log.lines import Line
+from stallscope.profiler.server_log.traceback_stage import stage_of_traceback
 
 _REFUSED = re.compile(
     r"OutOfMemoryError|(?:CUDA|HIP|XPU|NPU) (?:error: )?out of memory|cudaMalloc failed: out of mem"
@@ -34,6 +35,7 @@ _SIZE = r"(\d{1,9}(?:\.\d{1,4})?) (KiB|MiB|GiB)"
 # What torch says beside: "… of which 212.38 MiB is free", "914 MiB is reserved by PyTorch but un…"
 _SIZES = {
     "bytes": re.compile(rf"[Tt]ried to allocate {_SIZE}"),
+    "total_bytes": re.compile(rf"total capacity of {_SIZE}|; {_SIZE} total capacity;"),
     "free_bytes": re.compile(rf"\b{_SIZE} is free\b|; {_SIZE} free;"),
     "unused_bytes": re.compile(rf"\b{_SIZE} is reserved by PyTorch but unallocated"),
 }
@@ -74,8 +76,9 @@ def refusal(lines: Sequence[Line], place: int, stage: str) -> Event | None:
     if told is None and not _REFUSED.search(line.text):
         return None
     data: dict[str, object] = {"message": _message(line)}
-    if told or stage:
-        data["stage"] = told or stage
+    at = told or _at(lines, place, stage)
+    if at:
+        data["stage"] = at
     if _KILLED.search(line.text):
         return Event(line.t_ns, "oom", None, {**data, "buffer": "host"})
     for name, pattern in _SIZES.items():
@@ -84,6 +87,12 @@ def refusal(lines: Sequence[Line], place: int, stage: str) -> Event | None:
             size, unit = (g for g in found.groups() if g is not None)
             data[name] = round(float(size) * _UNITS[unit])
     return Event(line.t_ns, "oom", None, data | _buffer(lines, place))
+
+
+def _at(lines: Sequence[Line], place: int, stage: str) -> str:
+    """Name the stage: a frame of a start tells it, one of serving only where nothing else does."""
+    by_frame = stage_of_traceback(lines, place)
+    return stage if by_frame is None or (by_frame == "serving" and stage) else by_frame
 
 
 def _buffer(lines: Sequence[Line], place: int) -> dict[str, object]:
