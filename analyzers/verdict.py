@@ -25,6 +25,7 @@ from stallscope.analyzers.thresholds import Thresholds
 from stallscope.analyzers.whatif.replay import Replay, WhatIf, lift, try_config
 from stallscope.profiler.evidence import Measure
 
+_BEGINNING = 0.8  # of a run that was cut before one request ended, its beginning is all there is
 _MOMENT = 0.65  # the next moment may differ: a burst looks like a queue, turnover like idleness
 GOALS = ("ttft", "tpot", "throughput")
 
@@ -83,9 +84,7 @@ def build_verdict(
     changes = changes_text(over_time.stretches) if run.checked.decision is None else None
     sentence = " ".join(filter(None, (sentence, changes, run.checked.ending)))
     is_whole_run = headline is judgement and run.checked.decision is None
-    is_moment = run.span.is_instant or is_one_reading(run.capture)
-    most = _MOMENT if is_moment else 1.0
-    weighed = grounds(headline.decision, over_time.windows if is_whole_run else (), most)
+    weighed = grounds(headline.decision, over_time.windows if is_whole_run else (), _most_sure(run))
     return Verdict(
         bottleneck=headline.bottleneck,
         # Nothing recorded is no ground for any confidence.
@@ -102,6 +101,15 @@ def build_verdict(
         grounds=weighed,
         is_load_seen=judgement.load != "served" or judgement.demand.tells_served,
     )
+
+
+def _most_sure(run: Run) -> float:
+    """Return the most confidence that so much of a run allows."""
+    if run.span.is_instant or is_one_reading(run.capture):
+        return _MOMENT
+    requests = run.capture.requests
+    is_begun = run.capture.cut is not None and requests and run.checked.decision is None
+    return _BEGINNING if is_begun and all(r.end_ns is None for r in requests) else 1.0
 
 
 def _by_goal(run: Run, judgement: Judgement) -> Mapping[str, Decision]:

@@ -180,7 +180,9 @@ def fewer_at_once(capture: Capture) -> tuple[Remedy, ...]:
     worst = max(cliffs(capture.engine_samples), key=lambda c: len(c.full), default=None)
     if worst is None:
         return ()
-    most = worst.most_running
+    most, cap = worst.most_running, capture.subject.max_num_seqs
+    if cap is not None and most >= cap:  # no more are admitted already
+        return ()
     remedy = Remedy(
         f"admit at most {most} at once: {worst.text}",
         {

@@ -74,6 +74,8 @@ def _scheduling(
 ) -> list[Remedy]:
     lifted = try_config(replay, lift(replay, "seqs"), t) if replay else sampled
     value = lift(replay, "seqs").max_num_seqs if replay else None
+    if replay is not None and value == replay.config.max_num_seqs:
+        value = None  # it holds already
     return [
         Remedy(
             f"raise the sequence cap to {value}" if value else "raise the sequence cap",

@@ -57,6 +57,8 @@ class Replay:
     high: Overhead
     measured_tokens_per_s: float
     most_in_flight: int  # requests in the system at once, as observed
+    seen: int  # requests that came, those without a token and those that a cut left open too
+    ended: int  # of them, those whose length is known, as they were answered to the end
     drift: float = 0.0  # how far the machine's speed moved during the run
 
 
@@ -156,8 +158,9 @@ def build_replay(
     if not load.requests:
         return None
     low, high = _fit_overhead(costs)
-    most = _most_in_flight(capture)
-    return Replay(load, config, cost, low, high, tokens_per_s, most, drift(capture))
+    most, seen = _most_in_flight(capture), len(capture.requests)
+    ended = sum(r.end_ns is not None and r.output_tokens > 0 for r in capture.requests)
+    return Replay(load, config, cost, low, high, tokens_per_s, most, seen, ended, drift(capture))
 
 
 def _next_limit(result: Simulated, t: Thresholds) -> str | None:
@@ -173,9 +176,14 @@ def _next_limit(result: Simulated, t: Thresholds) -> str | None:
 def try_config(replay: Replay, config: SchedulerConfig, t: Thresholds) -> WhatIf | None:
     """Simulate the run as it was and under other limits; the ratio moves the measured rate.
 
+    None for the limits that it had: nothing was lifted. None too where fewer requests ended than
+    can be in flight, as of a run that was cut at once: how long they are is not known, and those
+    that came cannot fill what is lifted.
     The error is the largest of how far the simulated run is from the measured one, LEAST_ERROR with
     half the spread between the two overhead models, and how far the machine's probes moved.
     """
+    if config == replay.config or replay.ended < _flight(replay):
+        return None
     try:
         pairs = [
             (
@@ -213,4 +221,4 @@ def lift(replay: Replay, limit: str) -> SchedulerConfig:
 def _flight(replay: Replay) -> int:
     """Return how many requests can be in the system at once: more limit than that is of no use."""
     most = replay.load.concurrency or replay.most_in_flight
-    return min(most, len(replay.load.requests))
+    return min(most, replay.seen)

@@ -23,6 +23,7 @@ _KV_CHECK = "KV bytes per token halve; check the answers' quality on your own pr
 _WEIGHTS = ("weight_bytes_per_step", "mbu_decode", "dram_throughput")
 _KV = ("kv_read_bytes_per_decode_step", "kv_bytes_per_token", "mbu_decode")
 
+_HIGHEST_PEAK = ("fp8", "int8", "nvfp4")  # what the flags of 8 bits would set, or above it
 _IN_4_BITS = ("int4", "mxfp4", "nvfp4")
 
 
@@ -126,7 +127,7 @@ def compute_remedies(costs: Sequence[StepCost], cost: CostModel | None) -> list[
     latency = "TTFT" if phase == "prefill" else "TPOT"
     dtype = Remedy(
         "compute in a dtype with a higher peak",
-        IN_8,
+        _higher_peak(cost),
         None,
         f"{phase} MFU against the new peak; {latency} before and after",
         (f"mfu_{phase}", f"intensity_{phase}", "ridge"),
@@ -140,4 +141,12 @@ def compute_remedies(costs: Sequence[StepCost], cost: CostModel | None) -> list[
         (f"mfu_{phase}", f"intensity_{phase}", "ridge"),
         cost="more GPUs, and communication in every layer",
     )
-    return [_PREFIXES, dtype] if phase == "prefill" else [dtype, devices]
+    higher = [] if cost is not None and cost.dtype in _HIGHEST_PEAK else [dtype]
+    return [_PREFIXES, *higher] if phase == "prefill" else [*higher, devices]
+
+
+def _higher_peak(cost: CostModel | None) -> Mapping[str, str]:
+    """Return the flags, of our own engine only where it does not compute in 16 bits already."""
+    if cost is None or cost.dtype == "fp32":
+        return IN_8
+    return {engine: flag for engine, flag in IN_8.items() if engine != "stallscope"}

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from capture_builders import ON_CPU, batch_one, decodes, event, gauges, request, samples
+from step_rows import MS, step
 
 from stallscope.analyzers.checks import check
 from stallscope.analyzers.diagnose import diagnose
@@ -187,6 +188,24 @@ def test_a_cut_capture_is_judged_and_says_where_it_was_cut() -> None:
     found = diagnose(dataclasses.replace(batch_one(), cut=Cut(60_000_000, note)))
     assert found.verdict.bottleneck == "bandwidth"
     assert (found.capture.cut, found.capture.cut_note) == (True, note)
+
+
+@pytest.mark.parametrize(("ended", "most"), [(None, 0.8), (40, 0.99)])
+def test_the_beginning_of_a_run_is_no_ground_for_certainty(
+    ended: float | None, most: float
+) -> None:
+    """Two of four wait at the cap from the first step to the cut, and one of the others ends."""
+    rows = (
+        *(request(i, 0, 0, 10, ended if i == 0 else None) for i in range(2)),
+        *(request(i, 0, None, None, None, status="waiting") for i in (2, 3)),
+    )
+    steps = tuple(
+        step(10 * i, 10 * i + 10, decode_requests=2, waiting=2, running=2, blocked_by="seqs")
+        for i in range(10)
+    )
+    capture = Capture(requests=rows, steps=steps, cut=Cut(100 * MS, "the run did not end"))
+    found = diagnose(capture).verdict
+    assert (found.bottleneck, found.confidence) == ("scheduling", most)
 
 
 def test_warnings_of_the_model_are_notes() -> None:

@@ -63,9 +63,10 @@ def test_no_gain_without_a_model(bottleneck: str, replay: Replay) -> None:
 
 
 def test_gains_of_a_full_cache_are_the_simulators(replay: Replay) -> None:
-    room, half, fewer = found("capacity", replay, COST)
-    lifted = try_config(replay, lift(replay, "kv"), T)
-    doubled = try_config(replay, dataclasses.replace(LIMITED, num_blocks=40), T)
+    tight = dataclasses.replace(replay, config=dataclasses.replace(LIMITED, num_blocks=9))
+    room, half, fewer = found("capacity", tight, COST)
+    lifted = try_config(tight, lift(tight, "kv"), T)
+    doubled = try_config(tight, dataclasses.replace(LIMITED, num_blocks=18), T)
     assert lifted is not None
     assert doubled is not None
     assert (room.gain, half.gain, fewer.gain) == (lifted.gain, doubled.gain, None)
@@ -81,6 +82,21 @@ def test_gain_of_the_cap_is_the_simulators_and_its_flag_has_the_value(replay: Re
     assert "to 8" in raised.action
     (blind,) = found("scheduling")
     assert blind.flag["vllm"] == "--max-num-seqs"
+
+
+def test_no_remedy_sets_what_holds_already(replay: Replay) -> None:
+    """Eight clients and a cap of 8: there is no more to raise it to."""
+    full = dataclasses.replace(replay, config=dataclasses.replace(LIMITED, max_num_seqs=8))
+    (raised,) = found("scheduling", full, COST)
+    assert (raised.action, raised.gain) == ("raise the sequence cap", None)
+    assert raised.flag["vllm"] == "--max-num-seqs"
+    ours = [r.flag.get("stallscope") for r in found("compute", cost=COST) if "dtype" in r.action]
+    assert ours == [None]  # COST is in 16 bits, which is what --dtype bf16 would set
+    eight = dataclasses.replace(COST, dtype="fp8")
+    assert not [r for r in found("compute", cost=eight) if "dtype" in r.action]
+    wide = dataclasses.replace(COST, dtype="fp32")
+    (higher,) = [r for r in found("compute", cost=wide) if "dtype" in r.action]
+    assert higher.flag["stallscope"] == "--dtype bf16"
 
 
 def test_smaller_weights_offer_what_the_run_does_not_have_yet() -> None:

@@ -160,6 +160,47 @@ def test_no_gain_where_the_load_could_not_run() -> None:
     assert try_config(replay_of(at_cap(1)), dataclasses.replace(ROOMY, num_blocks=1), T) is None
 
 
+_ROWS = {"attention_pairs": 26, "logit_rows": 2, "kv_total_bytes": 999 * 4 * 384}
+
+
+def cut_at_once(cap: int, ended: int) -> Capture:
+    """Four clients of a run that was killed; those let in have made two of their 20 tokens."""
+    subject = dataclasses.replace(at_cap(2).subject, max_num_seqs=cap, concurrency=4)
+    rows = [
+        request(i, arrival_ns=0, admitted_ns=0, end_ns=None, input_tokens=12, output_tokens=2)
+        for i in range(2)
+    ]
+    rows += [
+        request(i, arrival_ns=0, end_ns=None, input_tokens=12, output_tokens=0) for i in (2, 3)
+    ]
+    done = [
+        request(i, arrival_ns=0, admitted_ns=0, end_ns=9 * MS, input_tokens=12, output_tokens=20)
+        for i in range(4, 4 + ended)
+    ]
+    steps = tuple(
+        step(10 * i, 10 * i + 10, decode_requests=2, context_tokens=26, **_ROWS) for i in range(2)
+    )
+    return dataclasses.replace(at_cap(2), subject=subject, requests=(*rows, *done), steps=steps)
+
+
+def test_a_run_that_was_cut_at_once_is_raised_to_what_was_in_flight_without_a_gain() -> None:
+    """Two of the four never had a token, yet it is they who wait for the cap."""
+    cut = replay_of(cut_at_once(2, ended=0), measured=1.0)
+    assert lift(cut, "seqs").max_num_seqs == 4
+    assert try_config(cut, lift(cut, "seqs"), T) is None
+    assert try_config(cut, dataclasses.replace(cut.config, num_blocks=5000), T) is None
+    few = replay_of(cut_at_once(2, ended=3), measured=1.0)
+    assert try_config(few, lift(few, "seqs"), T) is None
+    enough = replay_of(cut_at_once(2, ended=4), measured=1.0)
+    assert try_config(enough, lift(enough, "seqs"), T) is not None
+
+
+def test_limits_that_hold_already_gain_nothing_to_speak_of() -> None:
+    replay = replay_of(at_cap(8))
+    assert lift(replay, "seqs") == replay.config
+    assert try_config(replay, replay.config, T) is None
+
+
 # What binds next
 
 
