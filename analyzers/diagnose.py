@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from stallscope.analyzers.advice import advise
 from stallscope.analyzers.benchmark.facts import is_benchmark_only, of_trial
-from stallscope.analyzers.benchmark.latency import client_latencies, median_note
+from stallscope.analyzers.benchmark.latency import client_latencies, median_note, rates_note
 from stallscope.analyzers.benchmark.measures import benchmark_measures
 from stallscope.analyzers.benchmark.others import others_note
 from stallscope.analyzers.benchmark.step import all_steps, step_notes
@@ -178,6 +178,7 @@ def diagnose(
             *sweep_note(capture, sweep),
             *step_notes(capture, run.costs),
             *median_note(capture),
+            *rates_note(capture, run.span),
             *mean_step_note(capture, run.cost, run.span),
             *padding_note(run.costs, run.cost),
             *(calibration_note(capture, run.costs) if run.cost is not None else ()),

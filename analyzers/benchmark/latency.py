@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import astuple
 
 from stallscope.analyzers.benchmark.facts import client_trial, is_benchmark_only, judged_trial
+from stallscope.analyzers.benchmark.others import others_note
 from stallscope.analyzers.load.latency import latencies, throughput
 from stallscope.analyzers.load.span import Span
 from stallscope.analyzers.result import Distribution, Throughput
 from stallscope.analyzers.words import both
 from stallscope.profiler.capture import Capture
+from stallscope.profiler.wording import figure
 
 
 def client_latencies(capture: Capture) -> Mapping[str, Distribution]:
@@ -45,8 +48,41 @@ def median_note(capture: Capture) -> tuple[str, ...]:
 
 
 def client_throughput(capture: Capture, span: Span | None) -> Throughput:
-    """Return the trial's rates where results are all there is, else those of the rows."""
-    trial = judged_trial(capture) if is_benchmark_only(capture) else None
-    if trial is None:
-        return throughput(capture, span)
-    return Throughput(trial.input_tokens_per_s, trial.output_tokens_per_s, trial.requests_per_s)
+    """Return the trial's rates, which count every token of its whole run; else those of the rows.
+
+    Of steps that were recorded, and where others were served too, the rows tell more.
+    """
+    trial, of_rows = judged_trial(capture), throughput(capture, span)
+    if trial is None or capture.steps or others_note(capture):
+        return of_rows
+    told = Throughput(trial.input_tokens_per_s, trial.output_tokens_per_s, trial.requests_per_s)
+    if is_benchmark_only(capture):
+        return told
+    rates = zip(astuple(told), astuple(of_rows), strict=True)
+    return Throughput(*(own if own is not None else other for own, other in rates))
+
+
+_APART = 0.1  # of the larger: by less than this both count the same
+_RATES = ("input tokens/s", "output tokens/s", "requests/s")
+
+
+def rates_note(capture: Capture, span: Span | None) -> tuple[str, ...]:
+    """Say where the server's samples and its client's results give other rates."""
+    trial, of_rows = client_trial(capture), throughput(capture, span)
+    if trial is None or is_benchmark_only(capture) or capture.steps:
+        return ()
+    told = (trial.input_tokens_per_s, trial.output_tokens_per_s, trial.requests_per_s)
+    apart = [
+        (name, own, other)
+        for name, own, other in zip(_RATES, told, astuple(of_rows), strict=True)
+        if own is not None and other is not None and abs(own - other) > _APART * max(own, other)
+    ]
+    if not apart:
+        return ()
+    by_client = both([f"{figure(own, 4)} {name}" for name, own, _ in apart])
+    by_server = both([f"{figure(other, 4)}" for _, _, other in apart])
+    shown = "the client's" if client_throughput(capture, span) != of_rows else "the server's"
+    return (
+        f"The benchmark's client counted {by_client} over its run, the server's samples make "
+        f"{by_server} of the time that they tell of: shown are {shown}.",
+    )

@@ -53,3 +53,28 @@ def test_a_full_pool_seen_by_log_and_metrics_together(
     # One server: its 64 clients are not counted twice.
     measures = {m["name"]: m["value"] for m in found["measures"]}
     assert 55 < measures["in_flight"] <= 64
+
+
+def test_a_log_beside_a_benchmark_leaves_the_clients_exact_figures(
+    corpus: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """40 requests of 128 and 512 tokens in 16.863 s; the log's gauge says 0.2 % of its pool."""
+    assert (
+        call(
+            [
+                *("diagnose", str(corpus / "logs/vllm__h200bench_bench3_v1.log")),
+                str(corpus / "bench/h200bench__1_vllm_c8.json"),
+                *("--model", "llama-3-8b", "--gpu", "h200-sxm", "--dtype", "bf16"),
+                *("--format", "json"),
+            ]
+        )
+        == 0
+    )
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    rates = found["throughput"]
+    assert rates["input_tokens_per_s"] == pytest.approx(40 * 128 / 16.8635, rel=1e-3)
+    assert rates["output_tokens_per_s"] == pytest.approx(40 * 512 / 16.8635, rel=1e-3)
+    assert rates["requests_per_s"] == pytest.approx(40 / 16.8635, rel=1e-3)
+    # 40 / 16.86 s · (3.366 − 0.076) s = 7.81 in decode, each with 128 + 256 tokens: 2,997.
+    assert "finds 2,997 tokens in the KV cache" in notes(found)
+    assert "client counted 303.6 input tokens/s" in notes(found)
