@@ -36,7 +36,7 @@ def seconds(value: float) -> str:
 
 
 def bytes_size(value: float) -> str:
-    """Return a memory size in binary units, exactly where four decimals suffice."""
+    """Return a memory size in binary units, exactly where five digits tell it all."""
     if not math.isfinite(value):
         return UNKNOWN
     size = abs(value)
@@ -142,7 +142,7 @@ def _signed(value: float, text: str) -> str:
 
 
 def _is_exact(value: float) -> bool:
-    return value * 10_000 == math.floor(value * 10_000)
+    return float(f"{value:.5g}") == value
 
 
 _SHAPES: dict[str, Callable[[float], str]] = {

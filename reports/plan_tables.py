@@ -67,11 +67,11 @@ def _gain(choice: Choice, gain: Attribution) -> tuple[Cell, ...]:
 
 
 def _rate(value: float | None) -> str:
-    return "" if value is None else f"{value:,.0f}"
+    return "" if value is None else fmt.number(value)
 
 
 def _signed(value: float) -> str:
-    return "0" if value == 0 else f"{value:+,.0f}"
+    return f"{'+' if value > 0 else ''}{fmt.number(value)}"
 
 
 def sweep_of(sweep: Sweep | None) -> Section:

@@ -172,12 +172,12 @@ def _sentence(points: Sequence[_Point], knee: float | None, why: str, axis: str)
     if knee is None:
         last = points[-1]
         return (
-            f"No knee up to {axis} {figure(last.load, 4)}: {last.tokens_per_s:,.0f} output "
+            f"No knee up to {axis} {figure(last.load, 4)}: {figure(last.tokens_per_s)} output "
             "tokens/s still grow nearly with the load."
         )
     at = next(p for p in points if p.load == knee)
     after = points[points.index(at) + 1]
-    text = f"The knee is at {axis} {figure(knee, 4)} with {at.tokens_per_s:,.0f} output tokens/s"
+    text = f"The knee is at {axis} {figure(knee, 4)} with {figure(at.tokens_per_s)} output tokens/s"
     if why == "ttft":
         return f"{text}: at {figure(after.load, 4)} TTFT takes off{_ttft_text(at, after)}."
     change = after.tokens_per_s / at.tokens_per_s - 1.0

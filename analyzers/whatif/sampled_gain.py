@@ -49,7 +49,7 @@ def growth_measures(run: Run, judgement: Judgement) -> Iterator[Measure]:
     growth = _growth(run, judgement)
     if growth is not None:
         source = (
-            f"{growth.rate_low:.0f} tokens/s with {growth.low:.0f} running, "
+            f"{figure(growth.rate_low)} tokens/s with {growth.low:.0f} running, "
             f"{growth.rate_high:.0f} with {growth.high:.0f}, and their errors"
         )
         yield measure("growth_exponent", growth.exponent, "bound", source, side="upper")

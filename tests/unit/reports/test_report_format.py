@@ -37,8 +37,10 @@ def test_seconds(value: float, text: str) -> None:
         (800 * 1024 * 1024, "800 MiB"),
         (1_677_721_600, "1.5625 GiB"),  # 819,200 × 2048
         (3_355_443_200, "3.125 GiB"),
+        (217_382_912, "207 MiB"),  # 207.3125: more digits than any figure beside it has
+        (17_301_504, "16.5 MiB"),
         (12_288, "12 KiB"),
-        (13_476_838_400, "12.6 GiB"),  # 12.5513…: not exact in four decimals
+        (13_476_838_400, "12.6 GiB"),  # 12.5513…: not exact in five digits
         (1000, "1000 B"),
         (0, "0 B"),
         (-2048, "−2 KiB"),
