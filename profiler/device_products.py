@@ -68,6 +68,7 @@ def read_calibration(entry: Fields) -> Calibration | None:
         error=_factor(fields, "error"),
         sizes=fields.size("sizes") if fields.has("sizes") else None,
         runs=_marks(fields),
+        recorded=fields.size("recorded") if fields.has("recorded") else None,
         **factors,
     )
 

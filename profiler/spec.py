@@ -169,6 +169,7 @@ class Calibration:
     sizes: int | None = None  # batch sizes among the steps, where the host's part was fitted
     runs: tuple[str, ...] = ()  # marks of the runs it was fitted on; see analyzers/cost/run_mark.py
     form: int = CALIBRATION_FORM
+    recorded: int | None = None  # steps of the runs, of which the usual ones were fitted
 
     @property
     def is_tested(self) -> bool:

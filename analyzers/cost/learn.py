@@ -51,7 +51,13 @@ def learn(device: DeviceSpec, captures: Sequence[Capture], *, at: str) -> Calibr
 def _of(captures: Sequence[Capture], at: str, steps: int) -> Calibration:
     engines = dict.fromkeys(capture.subject.engine or "unknown" for capture in captures)
     runs = tuple(run_mark(capture) for capture in captures)
-    return Calibration(at, ", ".join(engines), len(captures), steps, error=0.0, runs=runs)
+    recorded = sum(len(capture.steps) for capture in captures)
+    return Calibration(
+        *(at, ", ".join(engines), len(captures), steps),
+        error=0.0,
+        runs=runs,
+        recorded=recorded,
+    )
 
 
 def _cost(device: DeviceSpec, capture: Capture) -> CostModel:

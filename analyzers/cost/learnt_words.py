@@ -11,7 +11,14 @@ _SHOWN = 0.005  # of less a percentage would round to none, and nothing misses b
 def learnt_from(fitted: Calibration) -> str:
     """Say what it was fitted on."""
     runs = "1 run" if fitted.captures == 1 else f"{fitted.captures} runs"
-    return f"{fitted.steps} steps of {runs}"
+    usual = "usual step" if fitted.steps == 1 else "usual steps"
+    kinds = "one of each phase" if fitted.step_s is None else "one of each batch size"
+    return f"{fitted.steps} {usual} of {runs}, {kinds}{_of_all(fitted.recorded)}"
+
+
+def _of_all(recorded: int | None) -> str:
+    """Say of how many steps those were picked; a file of an earlier version does not tell."""
+    return "" if recorded is None else f" out of {recorded:,}"
 
 
 def how_far_off(fitted: Calibration) -> str:
