@@ -106,7 +106,7 @@ def run(
         bool,
         typer.Option(
             "--save-calibration",
-            help="Keep what the steps teach of this device; may probe it for a minute.",
+            help="Keep what the steps teach of this device; may probe it for minutes.",
         ),
     ] = False,
     output: OutputOption = None,
