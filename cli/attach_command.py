@@ -111,9 +111,10 @@ def attach(
     It is asked for its metrics once a second, and once for its version and model. Ctrl-C ends the
     watch; what was seen until then is judged. A kill (kill -9, out of memory) loses the report, and
     without --capture all that was seen; its FILE is renewed every five seconds at first, in a long
-    watch more seldom: of an hour the last two minutes may be lost. Behind -- stands a command whose output passes
-    through and whose exit code is this command's. With --prometheus nothing is watched: what a
-    Prometheus server has scraped of each replica is judged, and the replicas are ranked.
+    watch more seldom: of an hour the last two minutes may be lost. Behind -- stands a
+    command whose output passes through and whose exit code is this command's. With --prometheus
+    nothing is watched: what a Prometheus server has scraped of each replica is judged, and the
+    replicas are ranked.
     """
     read = (model, gpu_file, thresholds, bearer_token_file, ca)
     check_not_read({"-o": output, "--capture": capture}, read)

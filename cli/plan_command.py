@@ -113,7 +113,11 @@ def plan(
         ),
     ] = None,
     probe: Annotated[
-        bool, typer.Option("--probe", help="Measure the device at hand first: a minute or, where others use it, several.")
+        bool,
+        typer.Option(
+            "--probe",
+            help="Measure the device at hand first: a minute or, where others use it, several.",
+        ),
     ] = False,
     device: Annotated[
         ProbedDevice | None, typer.Option(help="What --probe measures; auto if not given.")

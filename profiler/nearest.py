@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 _LETTERS = re.compile(r"[a-z]+(?=-?\d)")
 
+
 def did_you_mean(name: str, known: Sequence[str]) -> str:
     """Return a question with up to three near names, or the list of all."""
     wanted = name.lower()
@@ -19,7 +20,7 @@ def did_you_mean(name: str, known: Sequence[str]) -> str:
 
 
 def _family(wanted: str, known: Sequence[str]) -> list[str]:
-    """Return names of the same letters before a number, nearest first: h100 for h300, not mi300x."""
+    """Return names of the same letters before a number, nearest first: h100 for h300."""
     letters = _LETTERS.match(wanted)
     if letters is None:
         return []

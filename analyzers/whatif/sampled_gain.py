@@ -14,6 +14,7 @@ from stallscope.analyzers.result import Gain
 from stallscope.analyzers.whatif.model_gain import most_by_model
 from stallscope.analyzers.whatif.replay import WhatIf
 from stallscope.profiler.evidence import Measure, NotObservable
+from stallscope.profiler.wording import figure
 
 _WHAT = "what raising the sequence cap would buy"
 _CAP_SEEN = 0.9  # of the cap: what ran must have come so near for its rate to be the one at the cap

@@ -127,7 +127,9 @@ def test_a_device_learns_from_runs_and_a_plan_expects_what_it_learnt() -> None:
     wanted = seconds(cost_on(MINE), decode_shape(1, 65))
     assert found.tpot_s.expected == pytest.approx(wanted, rel=0.10)
     assert found.tpot_s.expected_error == 0.15  # other hours differ by more than the fit's miss
-    assert any("Calibrated on 2026-01-02 by 6 steps of 3 runs" in note for note in found.notes)
+    assert any(
+        "Calibrated on 2026-01-02 by 6 usual steps of 3 runs" in note for note in found.notes
+    )
     plain = plan(PlanOptions(TINY, MINE, dtype="fp32"))
     assert plain.calibration is None
     assert any("Not calibrated" in note for note in plain.notes)
@@ -270,5 +272,8 @@ def test_a_run_is_set_beside_its_devices_calibration() -> None:
     (note,) = [n for n in diagnose(calibrated).notes if "calibration" in n]
     usual = f"{1e3 * seconds(cost_on(MINE), decode_shape(1, 129)):.3g} ms"
     assert f"takes {usual}; it took {usual}" in note
-    assert "2026-01-02 (6 steps of 3 runs, mean miss 10 % on runs left out of it)" in note
+    assert (
+        "2026-01-02 (6 usual steps of 3 runs, one of each phase, mean miss 10 % on runs left out "
+        "of it)" in note
+    )
     assert not [n for n in diagnose(run).notes if "calibration" in n]

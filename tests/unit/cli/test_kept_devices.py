@@ -103,7 +103,10 @@ def test_what_was_saved_is_found_said_and_left_out_on_request(
     again, err = planned(capsys, "A10G")
     assert again["calibration"] == fitted
     assert again["tpot_s"] == learnt["tpot_s"]
-    assert err.startswith("stallscope: calibrated by 3 steps of 1 run (vllm) on 20")
+    assert err.startswith(
+        "stallscope: calibrated by 3 usual steps of 1 run, one of each batch size out of 3 (vllm) "
+        "on 20"
+    )
     assert err.endswith("--uncalibrated leaves it out\n")
     without, err = planned(capsys, "a10g", "--uncalibrated")
     assert (without["calibration"], without["tpot_s"], err) == (None, plain["tpot_s"], "")
@@ -156,7 +159,7 @@ def test_a_device_that_is_not_in_the_table_is_found_by_what_it_is_called(
         assert find_kept(name) == CPU
         assert call(["plan", "--model", "tiny-26m", "--dtype", "fp32", "--gpu", name]) == 0
         out, err = capsys.readouterr()
-        assert "6 steps of 3 runs" in out
+        assert "6 usual steps of 3 runs" in out
         assert "--uncalibrated leaves it out" in err
     assert call(["plan", "--model", "tiny-26m", "--gpu", "some-gpu"]) == 1
     assert "no device 'some-gpu'" in capsys.readouterr().err
@@ -199,7 +202,7 @@ def test_a_run_s_fit_is_stored_in_its_capture(
     assert report["calibration"]["used"] is None
     assert report["calibration"]["fitted"]["step_s"] == held["step_s"]
     (note,) = [n for n in report["notes"] if "by its own steps" in n]
-    assert "3 steps of 1 run" in note
+    assert "3 usual steps of 1 run" in note
     assert "Nothing here rests on it" in note
 
 

@@ -188,7 +188,10 @@ def test_a_calibration_is_kept_in_the_device_file(
     once = [*plan, "--gpu", "a10g", "--calibrate", str(run), "--write-gpu-file", str(kept)]
     assert call(once) == 0
     out, err = capsys.readouterr()
-    assert "calibrated on 2 steps of 1 run, too few to tell how far it misses" in err
+    assert (
+        "calibrated on 2 usual steps of 1 run, one of each batch size out of 2, too few to tell "
+        "how far it misses" in err
+    )
     learnt = json.loads(out)["calibration"]
     assert learnt["step_s"] == pytest.approx(3e-3, rel=1e-3)
     assert learnt["request_s"] == pytest.approx(1e-3, rel=1e-3)
