@@ -49,6 +49,13 @@ def engine_of(sample: Sample) -> tuple[Known, str] | None:
     return _engine_named(sample.name)
 
 
+def quantities_of(name: str) -> tuple[str, ...]:
+    """Return what is read of a metric, by our names; nothing for one that is not used."""
+    found = _engine_named(name)
+    picks = () if found is None else found[0].picks.get(found[1], ())
+    return tuple(dict.fromkeys(pick[0] for pick in picks))
+
+
 @lru_cache(maxsize=4096)
 def _engine_named(name: str) -> tuple[Known, str] | None:
     for known in ENGINES:

@@ -8,10 +8,14 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 _LINE = re.compile(
-    r"(?P<name>[A-Za-z_:][\w:]*)[ \t]*"
+    r"(?P<name>[A-Za-z_:](?:[\w:]*\w)?)[ \t]*"  # "name: 3" is no metric, but YAML
     r'(?:\{(?P<labels>(?:[^"{}]|"(?:[^"\\]|\\.)*")*)\})?[ \t]+'
     r"(?P<value>[-+]?(?:\d[\d.]*(?:[eE][-+]?\d{1,3})?|\.\d+|Inf|NaN))"
     r"(?:[ \t]+(?P<time>\d[\d.]*))?[ \t]*(?:#.*)?"  # an exemplar stands behind #
+)
+_ANY = re.compile(
+    r"(?P<name>[A-Za-z_:](?:[\w:]*\w)?)[ \t]*"
+    r'(?:\{(?:[^"{}]|"(?:[^"\\]|\\.)*")*\})?[ \t]+(?P<value>\S{1,60})(?:[ \t]+\d[\d.]*)?'
 )
 _LABEL = re.compile(r'([A-Za-z_]\w*)[ \t]*=[ \t]*"((?:[^"\\]|\\.)*)"')
 _ESCAPE = re.compile(r"\\(.)")
@@ -42,6 +46,14 @@ def sample_of(line: str) -> Sample | None:
         return None
     labels = {k: _ESCAPE.sub(_unescaped, v) for k, v in _LABEL.findall(found["labels"] or "")}
     return Sample(found["name"], labels, value, _unix_ns(time))
+
+
+def no_figure(line: str) -> tuple[str, str] | None:
+    """Return the metric and the value of a whole line whose value `sample_of` does not take."""
+    if sample_of(line) is not None or len(line) >= _MOST_LONG:
+        return None
+    found = _ANY.fullmatch(line.strip())
+    return None if found is None else (found["name"], found["value"])
 
 
 def _unescaped(found: re.Match[str]) -> str:

@@ -6,8 +6,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from stallscope.profiler.metrics_page.engines import Known, engine_of, may_matter
-from stallscope.profiler.metrics_page.exposition import Sample, sample_of
+from stallscope.profiler.metrics_page.engines import (
+    Known,
+    engine_of,
+    may_matter,
+    quantities_of,
+)
+from stallscope.profiler.metrics_page.exposition import Sample, no_figure, sample_of
 from stallscope.profiler.metrics_page.table import Values
 
 # Labels that tell engines apart, replicas first; of what a federated page adds, the instance.
@@ -42,7 +47,8 @@ class Scrape:
     `starts` are start times of processes by instance ("" on a page of one), `cpu` the seconds of
     CPU time that they used, `unix_ns` when its samples were taken; `is_cut` says that the last line
     breaks off. `devices` are the lines of dcgm-exporter on the same page; `repeated` counts series
-    that came twice, which the format forbids: of these the last counts.
+    that came twice, which the format forbids: of these the last counts. `no_figures` are the values
+    that no number is made of, by metric.
     """
 
     t_ns: int
@@ -54,6 +60,7 @@ class Scrape:
     devices: tuple[str, ...] = ()
     cpu: Mapping[str, float] = field(default_factory=dict)
     repeated: int = 0
+    no_figures: Mapping[str, str] = field(default_factory=dict)
 
 
 def scrape_of(page: Page) -> Scrape:
@@ -83,6 +90,7 @@ def scrape_lines(
     return Scrape(
         *(t_ns, when, parts.values(), parts.facts, parts.starts, is_cut, devices, parts.cpu),
         repeated=parts.repeated,
+        no_figures=parts.no_figures,
     )
 
 
@@ -109,12 +117,15 @@ class _Parts:
         self.devices: list[str] = []
         self.unix_ns: int | None = None
         self.repeated = 0
+        self.no_figures: dict[str, str] = {}
         self._told: dict[tuple[str, frozenset[tuple[str, str]]], float] = {}
 
     def take(self, line: str) -> None:
         sample = sample_of(line)
         if sample is not None:
             self.take_sample(sample)
+        elif (wrong := no_figure(line)) is not None and quantities_of(wrong[0]):
+            self.no_figures[wrong[0]] = wrong[1]
 
     def take_sample(self, sample: Sample) -> None:
         found = engine_of(sample)

@@ -13,6 +13,7 @@ from stallscope.profiler.metrics_page.devices import of_devices_alone, with_devi
 from stallscope.profiler.metrics_page.engine_names import engine_names
 from stallscope.profiler.metrics_page.foreign import READ, what_it_holds
 from stallscope.profiler.metrics_page.means import means_of_life
+from stallscope.profiler.metrics_page.no_figures import refused
 from stallscope.profiler.metrics_page.notes import notes, unseen, without_dead_kv
 from stallscope.profiler.metrics_page.plausible import plausible
 from stallscope.profiler.metrics_page.scrape import Identity, Page, Scrape, scrape_of
@@ -63,9 +64,9 @@ def capture_of_scrapes(
         *(() if how_seen is None else _checks(how_seen.sentence, **how_seen.facts())),
         *_checks(means_of_life(samples)),
         *found_restarts,
-        *_checks(left_out),
+        *_checks(left_out, *refused(scrapes).sentences()),
         *(standstill(samples) if is_timed else ()),
-        *unseen(samples, read, cap),
+        *unseen(samples, read, cap, refused(scrapes)),
     ]
     first = told[0]
     capture = Capture(
