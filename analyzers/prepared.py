@@ -14,6 +14,7 @@ from stallscope.analyzers.impossible import why_impossible
 from stallscope.analyzers.load.device_demand import is_telemetry_only, sampled_span
 from stallscope.analyzers.load.sampled_work import sampled_costs
 from stallscope.analyzers.load.span import Span, run_span
+from stallscope.analyzers.load.untold_step import untold_step
 from stallscope.analyzers.ranks import engine_steps
 from stallscope.analyzers.result import Throughput
 from stallscope.analyzers.step.budget import StepCost, cost_steps, measured_steps
@@ -48,12 +49,6 @@ _OF_TELEMETRY = NoCostModel(
 )
 
 
-_OF_SAMPLES = NoCostModel(
-    "the samples do not tell what a step holds: tokens in and out, and how large the KV pool is",
-    "scrape the engine's own /metrics, or trace a few steps with nsys",
-)
-
-
 def _has_mean_step(capture: Capture, cost: CostModel) -> bool:
     span = run_span(capture)
     return span is not None and bool(sampled_costs(capture, cost, span))
@@ -80,7 +75,7 @@ def _prepared(capture: Capture, thresholds: Thresholds, model: CostModel | NoCos
         missing = _OF_TELEMETRY
     elif cost is not None and not costs and missing is None and not _has_mean_step(capture, cost):
         missing = (
-            _OF_SAMPLES
+            untold_step(capture, cost)
             if capture.engine_samples
             else NoCostModel("no step was recorded", "record steps, or trace a few with nsys")
         )

@@ -90,6 +90,8 @@ def operators_of(rows: Sequence[OperatorRow], ridge: str, *, has_budget: bool) -
     Beside a step's budget it says how their times and its parts go together.
     """
     by_phase = groupby(rows, key=lambda row: row.phase)
+    if not rows:
+        return Section("", ())
     tables = [_operator_table(phase, tuple(group)) for phase, group in by_phase]
     return Section(
         "Operators of one step (FLOPs and bytes from the cost model, of one instance)",

@@ -7,12 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from stallscope.profiler.server_log.lines import Line
 
-_SUSPECT = re.compile(r": -?(?:nan|inf)\b|: -\d|KV cache usage: \d{3}|(?:token|mamba) usage: [1-9]")
+_SUSPECT = re.compile(
+    r": -?(?:nan|inf)\b|: -\d|: \d{13}|: \d[\d.]{0,40}e[-+\d]|KV cache usage: \d{3}"
+    r"|(?:token|mamba) usage: [1-9]"
+)
 _STATED = re.compile(
     r"(Running|Waiting|Pending|Swapped|KV cache usage|Avg prompt throughput"
     r"|Avg generation throughput|token usage|mamba usage|#running-req|#queue-req)"
-    r": (-?(?:nan|inf)\b|-?\d{1,12}(?:\.\d{1,6})?)"
+    r": (-?(?:nan|inf)\b|-?\d{1,40}(?:\.\d{1,20})?(?:e[-+]?\d{1,3})?)"
 )
+_NO_MORE = 1e12  # of requests or tokens a second, as many digits as are read
 _MOST: Mapping[str, float] = {"KV cache usage": 100.0, "token usage": 1.0, "mamba usage": 1.0}
 # What only the server itself writes, while it serves.
 _OF_A_SERVER: Mapping[str, tuple[str, ...]] = {
@@ -24,13 +28,16 @@ _OF_A_SERVER: Mapping[str, tuple[str, ...]] = {
 
 
 def impossible(lines: Sequence[Line]) -> Iterator[str]:
-    """Say of each gauge how often it stands below nothing, above its whole, or as no number."""
+    """Say of each gauge how often it stands below nothing, above its whole, or as no number.
+
+    An engine prints no exponents; what has one is not read as a gauge either.
+    """
     found: dict[str, list[str]] = {}
     for line in lines:
         if _SUSPECT.search(line.text) is None:
             continue
         for name, value in _STATED.findall(line.text):
-            if not 0 <= float(value) <= _MOST.get(name, float("inf")) or "inf" in value:
+            if not 0 <= float(value) <= _MOST.get(name, _NO_MORE) or "e" in value:
                 found.setdefault(name, []).append(value)
     for name, values in found.items():
         times = "once" if len(values) == 1 else f"{len(values):,} times"

@@ -33,6 +33,10 @@ def log(running: int = 75, waiting: int = 22, used: float = 99.0, made: float = 
         (log(waiting=-1), "Waiting: -1"),
         (log(made=float("nan")), "Avg generation throughput: nan"),
         (log(made=float("inf")), "Avg generation throughput: inf"),
+        # More digits than any gauge has, which are not read as one.
+        (log(running=10**12 + 1), "Running: 1000000000001"),
+        (log(running=10**22), "Running: 10000000000000000000000"),
+        (log(made=1e300), "Avg generation throughput: 1e+300"),
         ("".join(SGLANG.format(i, "1.02") for i in range(3)), "token usage: 1.02"),
     ],
 )
