@@ -103,10 +103,7 @@ def _shown(compared: Comparison) -> Section:
         Item(_capital(finding.says) + ".", _details(group, compared))
         for group, finding in zip(compared.groups, compared.findings, strict=True)
     )
-    quiet = (
-        f"By {compared.metric}: the part of the time that follows {compared.vary} is worked out as "
-        "docs/compare.md says."
-    )
+    quiet = f"By {compared.metric}, worked out as docs/compare.md says."
     return Section(f"What follows {compared.vary}", (Items(items), Text(quiet, "quiet")))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from stallscope.analyzers.experiment.conclude import finding_of
 from stallscope.analyzers.experiment.differing import differing, doubted
 from stallscope.analyzers.experiment.groups import groups_of
+from stallscope.analyzers.experiment.load_sweep import judge_loads, load_among
 from stallscope.analyzers.experiment.result import Comparison, Conclusion, Finding, Run
 from stallscope.analyzers.experiment.settings import Setting, setting_of
 from stallscope.analyzers.words import both
@@ -42,11 +43,15 @@ def compare(
     """Set runs side by side; judge them as an experiment on `vary`, or on the one that differs."""
     told = tuple(runs)
     apart = differing(told)
-    name = vary or (apart[0] if len(apart) == 1 else None)
+    name = vary or (apart[0] if len(apart) == 1 else load_among(apart))
     figure = metric or _metric(told)
     if name is None or figure is None:
         return Comparison(version, told, None, figure, apart, (), (), _aside(told, apart, figure))
     setting = setting_of(name)
+    loads = judge_loads(told, name, figure) if setting is None else None
+    if loads is not None:
+        group, finding, conclusion = loads
+        return Comparison(version, told, name, figure, apart, (group,), (finding,), conclusion)
     groups = groups_of(told, name, figure)
     if setting is None or not groups:
         why = _unknown(name) if setting is None else _ungrouped(told, name, figure)
