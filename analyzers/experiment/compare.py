@@ -50,8 +50,7 @@ def compare(
     setting = setting_of(name)
     loads = judge_loads(told, name, figure) if setting is None else None
     if loads is not None:
-        group, finding, conclusion = loads
-        return Comparison(version, told, name, figure, apart, (group,), (finding,), conclusion)
+        return Comparison(version, told, name, figure, apart, *loads)
     groups = groups_of(told, name, figure)
     if setting is None or not groups:
         why = _unknown(name) if setting is None else _ungrouped(told, name, figure)

@@ -20,8 +20,9 @@ _ARRIVALS = ("request_rate", "rate_per_s", "qps", "rps", "offered_rate")
 _AMOUNTS = ("num_prompts", "num_requests", "requests", "prompts")  # grows with the load, if at all
 _TTFT = ("ttft_s", "mean_ttft_s", "median_ttft_s", "ttft_p50_s", "p50_ttft_s", "avg_ttft_s")
 
+_MOST_TOLD = 4  # groups in the answer; what follows the load is told of all
 _MORE = (
-    " A table does not tell what limits there: give diagnose the server's log, or the benchmark's "
+    "A table does not tell what limits there: give diagnose the server's log, or the benchmark's "
     "file, of that load."
 )
 
@@ -34,20 +35,27 @@ def load_among(apart: Sequence[str]) -> str | None:
 
 def judge_loads(
     runs: Sequence[Run], name: str, figure: str | None
-) -> tuple[Group, Finding, Conclusion] | None:
-    """Find the knee of the workload with most loads; None where nothing can be lined up."""
+) -> tuple[tuple[Group, ...], tuple[Finding, ...], Conclusion] | None:
+    """Find the knee of each group of runs alike but for the load; None where there is none."""
     axis = _axis(name)
     if axis is None or figure != RATE:
         return None
     alike = [_without_amounts(run) for run in runs]
-    group = max(groups_of(alike, name, RATE), key=lambda g: len(g.values), default=None)
-    points = [] if group is None else _points(alike, group, name)
-    if group is None or len(points) < 2:
+    lined = [(group, _points(alike, group, name)) for group in groups_of(alike, name, RATE)]
+    lined = [(group, points) for group, points in lined if len(points) > 1]
+    if not lined:
         return None
-    knee, why = knee_of(points)
-    where = f"At {group.label}: " if group.label else ""
-    told = f"{where}{knee_sentence(points, knee, why, axis)}{_MORE if knee is not None else ''}"
-    return group, Finding(group.label, _gains(points), None), Conclusion("undetermined", 0.0, told)
+    told, has_knee = [], False
+    for group, points in lined[:_MOST_TOLD]:
+        knee, why = knee_of(points)
+        has_knee |= knee is not None
+        where = f"At {group.label}: " if group.label else ""
+        told.append(f"{where}{knee_sentence(points, knee, why, axis)}")
+    if has_knee:
+        told.append(_MORE)
+    findings = tuple(Finding(group.label, _gains(points), None) for group, points in lined)
+    groups = tuple(group for group, _ in lined)
+    return groups, findings, Conclusion("undetermined", 0.0, " ".join(told))
 
 
 def _axis(name: str) -> str | None:

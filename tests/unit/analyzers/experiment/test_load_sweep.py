@@ -19,7 +19,9 @@ CHAT: tuple[Row, ...] = (
 )
 
 
-def runs(rows: Sequence[Row], name: str = "concurrency", **more: Sequence[Value]) -> tuple[Run, ...]:
+def runs(
+    rows: Sequence[Row], name: str = "concurrency", **more: Sequence[Value]
+) -> tuple[Run, ...]:
     found = []
     for i, (load, rate, ttft) in enumerate(rows):
         figures = {"output_tokens_per_s": Figure(rate, "tokens/s", "measured", "reported")}
@@ -73,3 +75,13 @@ def test_without_tokens_per_second_there_is_no_knee() -> None:
         for n in (1.0, 2.0, 4.0)
     )
     assert "not known here" in judged(found).conclusion.sentence
+
+
+def test_each_of_several_groups_has_its_knee() -> None:
+    """170 ÷ 150 for twice the clients is a gain of 0.13; with two devices 380 ÷ 200 is one of 0.9."""
+    one: list[Row] = [(1, 100, None), (2, 150, None), (4, 170, None)]
+    two: list[Row] = [(1, 110, None), (2, 200, None), (4, 380, None)]
+    found = judged(runs(one + two, tp=[1.0, 1.0, 1.0, 2.0, 2.0, 2.0]), "concurrency")
+    assert "At tp 1: The knee is at concurrency 2 with 150" in found.conclusion.sentence
+    assert "At tp 2: No knee up to concurrency 4" in found.conclusion.sentence
+    assert [f.group for f in found.findings] == ["tp 1", "tp 2"]
