@@ -78,7 +78,7 @@ def test_without_tokens_per_second_there_is_no_knee() -> None:
 
 
 def test_each_of_several_groups_has_its_knee() -> None:
-    """170 ÷ 150 for twice the clients is a gain of 0.13; with two devices 380 ÷ 200 is one of 0.9."""
+    """170 ÷ 150 for twice the clients is a gain of 0.13; with two devices 380 ÷ 200 is 0.9."""
     one: list[Row] = [(1, 100, None), (2, 150, None), (4, 170, None)]
     two: list[Row] = [(1, 110, None), (2, 200, None), (4, 380, None)]
     found = judged(runs(one + two, tp=[1.0, 1.0, 1.0, 2.0, 2.0, 2.0]), "concurrency")
