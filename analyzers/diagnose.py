@@ -141,7 +141,7 @@ def diagnose(
         goal=goal,
         verdict=verdict,
         document=document_verdict(
-            verdict.bottleneck, rules, preempts=preempts(capture), has_budget=run.missing is None
+            verdict.bottleneck, rules, preempts=preempts(capture), budget_by=_budget_by(run)
         ),
         rules=rules,
         latency={**told, **client_latencies(capture)},
@@ -200,6 +200,12 @@ def diagnose(
         fitted=held_calibration(capture),
         sweep=sweep,
     )
+
+
+def _budget_by(run: Run) -> str | None:
+    if run.missing is not None:
+        return None
+    return "achievable" if run.cost is None else run.cost.machine.kind
 
 
 def _warnings(run: Run) -> tuple[str, ...]:

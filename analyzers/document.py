@@ -11,7 +11,7 @@ _CLASS_RULES = ("capacity", "bandwidth", "scheduling")
 
 
 _OTHER_VIEW = {
-    "bandwidth": "yet reading weights and KV, at the speed this device reaches at these shapes, "
+    "bandwidth": "yet reading weights and KV, at the speed {speed}, "
     "is the largest known part of the step",
     "scheduling": "yet requests queue, and not for KV room",
 }
@@ -22,17 +22,20 @@ _NOT_ENOUGH = {
 }
 
 
-def _other_view(bottleneck: str, has_budget: bool) -> str:
-    is_read = bottleneck == "bandwidth" and not has_budget
-    return _WITHOUT_BUDGET if is_read else _OTHER_VIEW[bottleneck]
+def _other_view(bottleneck: str, budget_by: str | None) -> str:
+    if bottleneck == "bandwidth" and budget_by is None:
+        return _WITHOUT_BUDGET
+    is_stated = budget_by == "datasheet"
+    speed = "of the datasheet" if is_stated else "this device reaches at these shapes"
+    return _OTHER_VIEW[bottleneck].format(speed=speed)
 
 
-def _own_rule(rule: RuleResult, preempts: bool, has_budget: bool) -> str:
+def _own_rule(rule: RuleResult, preempts: bool, budget_by: str | None) -> str:
     """Say why the verdict's own rule is not met."""
     if rule.status != NOT_MET:
         return f"the {rule.id} rule cannot be observed here: {rule.reason}"
     if rule.id != "capacity":
-        return f"the {rule.id} rule is not met ({rule.reason}), {_other_view(rule.id, has_budget)}"
+        return f"the {rule.id} rule is not met ({rule.reason}), {_other_view(rule.id, budget_by)}"
     if any(m.name == "allocation_failures" and m.value > 0 for m in rule.measures):
         return f"an allocation was refused, but {rule.reason}: it asked for more than was free"
     does = "this engine preempts instead" if preempts else "requests wait for KV room instead"
@@ -40,7 +43,7 @@ def _own_rule(rule: RuleResult, preempts: bool, has_budget: bool) -> str:
 
 
 def _difference(
-    bottleneck: str, rules: Sequence[RuleResult], *, preempts: bool, has_budget: bool
+    bottleneck: str, rules: Sequence[RuleResult], *, preempts: bool, budget_by: str | None
 ) -> str:
     own = by_id(rules, bottleneck) if bottleneck in _CLASS_RULES else None
     others = [r for r in rules if r.status == MET and r.id in _CLASS_RULES and r is not own]
@@ -48,19 +51,24 @@ def _difference(
     if own is not None and own.status == MET:
         return f"{says} as well, but {bottleneck} binds first"
     if own is not None:
-        return "; ".join(filter(None, (says, _own_rule(own, preempts, has_budget))))
+        return "; ".join(filter(None, (says, _own_rule(own, preempts, budget_by))))
     if says:
-        decides = "the step budget decides" if has_budget else "what else was observed decides"
+        decides = "the step budget decides" if budget_by else "what else was observed decides"
         return f"{says}, but {_NOT_ENOUGH.get(bottleneck, f'{decides} otherwise')}"
     return f"the rules know no {bottleneck} class"
 
 
 def document_verdict(
-    bottleneck: str, rules: Sequence[RuleResult], *, preempts: bool, has_budget: bool = True
+    bottleneck: str,
+    rules: Sequence[RuleResult],
+    *,
+    preempts: bool,
+    budget_by: str | None = "achievable",
 ) -> DocumentVerdict:
     """Sum the rules up in one line; `differs_because` is None where rules and verdict agree.
 
-    `has_budget` tells whether the verdict could rest on a step budget.
+    `budget_by` names the peaks of the step budget that the verdict could rest on ("datasheet" or
+    "achievable"); None where there was no budget.
     """
     classes = tuple(r.id for r in rules if r.status == MET and r.id in _CLASS_RULES)
     is_focus = by_id(rules, "decode-focus").status == MET
@@ -73,7 +81,7 @@ def document_verdict(
     agrees = classes == (bottleneck,) or (not classes and bottleneck in ("none", "undetermined"))
     why = None
     if not agrees:
-        why = _difference(bottleneck, rules, preempts=preempts, has_budget=has_budget)
+        why = _difference(bottleneck, rules, preempts=preempts, budget_by=budget_by)
     return DocumentVerdict(
         classes=classes,
         advice="decode first" if is_focus else None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stallscope.analyzers import isolated
-from stallscope.analyzers.benchmark.facts import is_benchmark_only
+from stallscope.analyzers.benchmark.facts import is_benchmark_only, judged_trial
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.cost.work import mbu, mfu, of_phases, work_of
 from stallscope.analyzers.event_fields import whole_events
@@ -156,6 +156,9 @@ def _why(capture: Capture) -> dict[str, str]:
     if uncovered is not None:
         sm = utilisation = dram = uncovered
     requests = "no step or request tells decode from prefill"
+    trial = judged_trial(capture)
+    if trial is not None and "ttft_s" in trial.latency and not capture.steps:
+        requests = "by the client decode's share has only a bound, as its TTFT holds the queue too"
     if not capture.meta.get("trace", {}).get("counted", True):
         requests = "the trace's marks do not say how many requests a step holds"
     failures = "nothing recorded says whether an allocation failed"

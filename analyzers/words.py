@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 
 def percent(fraction: float) -> str:
     """Return a fraction in whole per cent, as reports write it."""
     return f"{round(fraction * 100, 0) + 0.0:.0f} %"  # + 0.0: what rounds to -0 is 0
+
+
+def at_least(fraction: float) -> str:
+    """Return a lower bound in whole per cent that never says more than it."""
+    return percent(math.floor(fraction * 100 + 1e-9) / 100)
 
 
 def both(names: Sequence[str]) -> str:

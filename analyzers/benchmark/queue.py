@@ -11,7 +11,7 @@ from stallscope.analyzers.benchmark.facts import (
 )
 from stallscope.analyzers.load.queue_limits import Admission
 from stallscope.analyzers.step.limit import QUALITY, Decision
-from stallscope.analyzers.words import percent
+from stallscope.analyzers.words import at_least
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.trial import Trial
 from stallscope.profiler.wording import figure
@@ -90,7 +90,9 @@ def unseen_limit(capture: Capture) -> Decision | None:
         quality = QUALITY["derived"]
         return Decision("undetermined", 0.0, 0.0, None, 0.0, quality, reason, both)
     ttft, share = latency(trial, "ttft_s").typical or 0.0, queued_share(trial) or 0.0
-    reason = f"requests wait {percent(share)} of their time or more before their first token (TTFT "
+    reason = (
+        f"requests wait {at_least(share)} of their time or more before their first token (TTFT "
+    )
     reason += (
         f"{figure(ttft)} s, a prompt alone needs at most {figure(prompt_need_s(trial) or 0.0)} s), "
     )

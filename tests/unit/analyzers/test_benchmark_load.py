@@ -264,3 +264,15 @@ def test_a_client_alone_does_not_tell_that_little_waited() -> None:
     assert "not observable: nothing tells what waited" not in terminal.render(
         told, width=100, color=False
     )
+
+
+def test_a_client_bounds_decodes_share_and_the_rule_says_so() -> None:
+    """TTFT 0.1 s of 1.1 s: decode has 1 s of them or more, yet nothing tells the engine's view."""
+    found = diagnose(of_trials(trial()))
+    (share,) = [m for m in found.measures if m.name == "decode_share_client"]
+    assert (share.value, share.side) == (pytest.approx(1 / 1.1), "lower")
+    (rule,) = [r for r in found.rules if r.id == "decode-focus"]
+    assert (
+        rule.reason
+        == "by the client decode's share has only a bound, as its TTFT holds the queue too"
+    )

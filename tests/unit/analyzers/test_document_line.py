@@ -83,8 +83,20 @@ def test_a_rule_that_cannot_be_observed() -> None:
 
 
 def test_bandwidth_below_the_documents_line() -> None:
-    found = why("bandwidth") or ""
-    assert found.startswith("the bandwidth rule is not met (bandwidth numbers), yet reading ")
+    assert why("bandwidth") == (
+        "the bandwidth rule is not met (bandwidth numbers), yet reading weights and KV, at the "
+        "speed this device reaches at these shapes, is the largest known part of the step"
+    )
+
+
+def test_a_speed_that_the_datasheet_states_was_reached_by_nobody() -> None:
+    found = document_verdict("bandwidth", rules(), preempts=False, budget_by="datasheet")
+    assert (found.differs_because or "").endswith(
+        "yet reading weights and KV, at the speed of the datasheet, is the largest known part of "
+        "the step"
+    )
+    unread = document_verdict("bandwidth", rules(), preempts=False, budget_by=None)
+    assert "counters and kernels" in (unread.differs_because or "")
 
 
 def test_scheduling_says_nothing_of_a_cap_that_may_not_be_the_cause() -> None:
