@@ -22,7 +22,7 @@ RATES = {
     "tokens_per_second": "output_tokens_per_s",
     "request_throughput": "requests_per_s",
     "request_goodput": "good_requests_per_s",
-    "peak_output_token_throughput": "max_output_tokens_per_s",
+    "user_throughput": "user_tokens_per_s",
 }
 # What is counted per second, under the names that it has in front of "/s".
 UNITS = {"req": "requests", "reqs": "requests", "request": "requests"}
@@ -33,7 +33,9 @@ _OUTCOMES = frozenset(
         *("failed_requests", "failures", "errors", "total_input_tokens", "total_output_tokens"),
         *("total_generated_tokens", "total_input", "total_output", "total_input_text_tokens"),
         *("total_output_tokens_retokenized", "max_concurrent_requests", "accept_length", "rtfx"),
-        *("peak_concurrent_requests", "preemptions", "num_preemptions"),
+        *("peak_concurrent_requests", "preemptions", "num_preemptions", "max_output_tokens_per_s"),
+        *("peak_output_token_throughput", "peak_output_token_throughput_tok/s", "run_number"),
+        *("avg_decoded_tokens_per_iter", "benchmark_start_time_unix", "benchmark_end_time_unix"),
     }
 )
 _SPREAD = re.compile(r"(?:std|stddev|stdev)_|.*_(?:std|stddev|stdev)(?:_(?:s|ms|us))?$")

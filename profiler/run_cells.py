@@ -17,7 +17,7 @@ _RATE_OF = re.compile(
     rf"(?P<of>\w[\w ]*?),?\s*[(\[](?P<what>\w[\w ]*?)\s*{_PER_S}[)\]]", re.IGNORECASE
 )
 _TIME = re.compile(
-    r"(?P<what>\w[\w ]*?)(?:_(?P<u>s|ms|us)|,?\s*[(\[](?P<v>s|ms|us|µs)[)\]]"
+    r"(?P<what>\w[\w .]*?)(?:_(?P<u>s|ms|us)|,?\s*[(\[](?P<v>s|ms|us|µs)[)\]]"
     r"|,?\s+(?P<w>ms|us|µs))",
     re.IGNORECASE,
 )

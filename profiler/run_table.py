@@ -24,6 +24,7 @@ from stallscope.profiler.text_lines import decoded
 MOST_BYTES = 1 << 22
 DEFAULT = "default"  # the value of an option that other runs were given and this one was not
 _NAME = ("name", "run")
+_OFFERED, _REACHED = "max_concurrency", "concurrency"  # of SGLang's results, where both stand
 _RULE = re.compile(r":?-+:?")
 NEEDED = (
     "a table of runs has a header of settings and figures, a figure's column ending in _per_s, /s, "
@@ -102,11 +103,13 @@ def _row(path: Path, line: int, titles: Sequence[str], row: Sequence[str]) -> Ru
     if len(row) != len(titles):
         raise InputError(f"{path}, line {line}: {len(row)} values under {len(titles)} columns")
     found, under = RunRow(f"line {line}", {}, {}), set()
+    offers = any(setting_name(title) == _OFFERED for title in titles)
     for title, cell in zip(titles, (cell.strip() for cell in row), strict=True):
         figure, value = figure_of(title), number(cell)
+        is_seen = is_reading(title) or (offers and setting_name(title) == _REACHED)
         if not cell:
             continue
-        if figure is not None and not is_reading(title):
+        if figure is not None and not is_seen:
             value, is_under = measured(cell)
             if value is None or value <= 0:
                 raise InputError(
@@ -118,7 +121,7 @@ def _row(path: Path, line: int, titles: Sequence[str], row: Sequence[str]) -> Ru
             found = replace(found, name=cell)
         elif is_command(title):
             found.options.update(settings_of(cell))
-        elif is_reading(title):
+        elif is_seen:
             found.readings[title.lower()] = cell if value is None else value
         else:
             found.settings[setting_name(title)] = cell if value is None else value

@@ -123,6 +123,8 @@ def test_headings_of_figures(tmp_path: Path, title: str, name: str, scale: float
         ("req/s", "requests_per_s", 1.0),
         ("mean_tpot_ms", "mean_tpot_s", 1e-3),
         ("p99_itl_ms", "p99_itl_s", 1e-3),
+        ("p99.9_itl_ms", "p99.9_itl_s", 1e-3),
+        ("user_throughput", "user_tokens_per_s", 1.0),
         ("median_e2e_latency_ms", "median_e2e_latency_s", 1e-3),
         # As people head the columns of a table in Markdown.
         ("TPOT ms", "tpot_s", 1e-3),
@@ -166,3 +168,23 @@ def test_every_known_setting_is_one_in_a_table(tmp_path: Path) -> None:
     (row,) = read_run_table(table(tmp_path, text))
     assert set(row.settings) == set(names)
     assert list(row.figures) == ["tpot_s"]
+
+
+def test_results_that_a_run_left_at_zero_do_not_refuse_the_table(tmp_path: Path) -> None:
+    """Real files of vllm bench serve hold a peak of 0 that was not taken, and when they began."""
+    text = (
+        "max_concurrency,max_output_tokens_per_s,Peak output token throughput (tok/s),"
+        "benchmark_start_time_unix,avg_decoded_tokens_per_iter,output_throughput\n"
+        "4,0.0,0.0,1786026584.1,0.0,632.3\n"
+    )
+    (row,) = read_run_table(table(tmp_path, text))
+    assert row.settings == {"max_concurrency": 4.0}
+    assert list(row.figures) == ["output_tokens_per_s"]
+
+
+def test_the_concurrency_reached_is_no_setting_beside_the_one_offered(tmp_path: Path) -> None:
+    both = "max_concurrency,concurrency,tok/s\n8,7.61,50\n"
+    (row,) = read_run_table(table(tmp_path, both))
+    assert (row.settings, row.readings) == ({"max_concurrency": 8.0}, {"concurrency": 7.61})
+    (alone,) = read_run_table(table(tmp_path, "concurrency,tok/s\n8,50\n"))
+    assert alone.settings == {"concurrency": 8.0}
