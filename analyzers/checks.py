@@ -12,6 +12,7 @@ from stallscope.analyzers.cost.drift import probe_changes
 from stallscope.analyzers.event_fields import notes as event_notes
 from stallscope.analyzers.event_fields import number, text, whole_events
 from stallscope.analyzers.kv_copies import copies_note, decide_by_copies
+from stallscope.analyzers.load.full_pool import decide_by_full_pool
 from stallscope.analyzers.load.queue_limits import LIMIT_CLASS
 from stallscope.analyzers.refusals import (
     buffer_of,
@@ -142,6 +143,8 @@ def check(capture: Capture) -> Checked:
     decision = decision or reader_decision or missing_devices(capture)
     if _is_open(decision) and not _has_evidence(capture) and not _failed(capture):
         decision = decide_by_copies(capture) or decision
+    if decision is None:
+        decision = decide_by_full_pool(capture)
     is_empty = decision is None and not _has_evidence(capture)
     if is_empty:
         reason = "nothing was recorded: the capture holds no step, request or sample of a load"
