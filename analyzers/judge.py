@@ -213,7 +213,7 @@ def judge(
         decision = unseen or admission_decision(
             admission, is_roomy=is_roomy(capture, span), is_moment=demand.is_moment
         )
-        if decision.limit == "prefill" and observe_projected(capture, span) is not None:
+        if decision.limit in ("prefill", "tokens") and observe_projected(capture, span) is not None:
             decision = dataclasses.replace(decision, next_class="capacity")
         branch = "queue"
     elif load == "overloaded" and (demand.idle_share or 0.0) >= t.underloaded_share:

@@ -134,6 +134,9 @@ def held_text(judgement: Judgement, found: Mapping[str, Measure]) -> str:
     text = _HELD[limit]
     if limit == "seqs" and judgement.admission is not None and judgement.admission.cap is not None:
         text += f" of {judgement.admission.cap}"
+    if limit == "tokens" and judgement.admission is not None and judgement.admission.budget:
+        budget = f"{judgement.admission.budget:,}"
+        text = f"Prompts use up the token budget of {budget} a batch and the rest queue"
     if limit == "seqs" and kv_has_room(found):
         text += " while KV has room"
     text = f"{text}: {queue_text(judgement)}"

@@ -38,7 +38,8 @@ class Admission:
 
     Keys are those of LIMIT_CLASS and "unknown". `share_waiting` is the part of the span in which
     something waited; `in_flight` the mean requests in each of several engines meanwhile; `fullest`
-    names the first of them. `cap` is the sequence cap, where it is known.
+    names the first of them. `cap` is the sequence cap, where it is known; `budget` the tokens that
+    batches of prompts were cut at.
     """
 
     shares: dict[str, float]
@@ -48,6 +49,7 @@ class Admission:
     in_flight: tuple[float, ...] = ()
     fullest: str | None = None
     cap: int | None = None
+    budget: int | None = None
 
     def ranked(self) -> tuple[tuple[str, float], ...]:
         """The limits, largest share first."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -14,6 +14,7 @@ from stallscope.analyzers.load.queue_limits import Admission
 from stallscope.analyzers.load.room import AT_CAP, Room
 from stallscope.analyzers.load.span import Span
 from stallscope.analyzers.load.standstill import Lap, standing
+from stallscope.analyzers.load.token_budget import budgets_hit
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.spec import Subject
 
@@ -101,15 +102,16 @@ def _taken(rows: Sequence[_Reading], name: str) -> list[tuple[int, float]]:
     return [(ns, tokens) for ns, tokens in taken if tokens >= 0]
 
 
-def _own_limits(readings: Sequence[_Reading]) -> dict[int, str]:
+def _own_limits(readings: Sequence[_Reading], hits_budget: bool) -> dict[int, str]:
     """Name what held one engine's queue, by the start of each reading in which it had one."""
     queue = [r for r in readings if queued(r.values)]
     laps = (Lap(r.start_ns, r.duration_ns, r.values, r.after) for r in readings)
     stalls, is_steady = standing(laps), _takes_prompts_steadily(queue)
-    return {r.start_ns: _limit(r, r.start_ns in stalls, is_steady) for r in queue}
+    under_caps = ("tokens" if hits_budget else "prefill") if is_steady else "unknown"
+    return {r.start_ns: _limit(r, r.start_ns in stalls, under_caps) for r in queue}
 
 
-def _limit(reading: _Reading, is_stalled: bool, is_steady: bool) -> str:
+def _limit(reading: _Reading, is_stalled: bool, under_caps: str) -> str:
     if reading.values.get("front_waiting", 0.0) > reading.values["waiting"]:
         return "front"
     if reading.values.get("waiting_deferred", 0.0) > reading.values["waiting"] / 2:
@@ -122,9 +124,7 @@ def _limit(reading: _Reading, is_stalled: bool, is_steady: bool) -> str:
         return "stalled"  # a cap holds the queue, and the rest get their tokens
     if reading.room.is_at_cap:
         return "seqs"
-    if not reading.room.is_under_caps:
-        return "unknown"
-    return "prefill" if is_steady else "unknown"
+    return under_caps if reading.room.is_under_caps else "unknown"
 
 
 def _flight(values: Values) -> float:
@@ -142,10 +142,12 @@ def _is_uneven(values: Values, others: Sequence[_Reading]) -> bool:
     )
 
 
-def _weights(readings: Sequence[_Reading], span: Span) -> dict[str, float]:
+def _weights(
+    readings: Sequence[_Reading], span: Span, budgets: Mapping[str, int]
+) -> dict[str, float]:
     """Share each moment's time inside the span out by how much waits at each engine."""
     limits = {
-        engine: _own_limits(list(rows))
+        engine: _own_limits(list(rows), engine in budgets)
         for engine, rows in groupby(sorted(readings, key=_engine), key=_engine)
     }
     weights: dict[str, float] = {}
@@ -168,7 +170,8 @@ def from_samples(capture: Capture, span: Span, kv_bytes_per_token: int | None) -
     found = moments(capture.engine_samples)
     at = [(m.start_ns, m.start_ns) for m in found]
     needs = head_needs(capture, at, kv_bytes_per_token)
-    weights = _weights(list(_readings(found, capture.subject, needs)), span)
+    budgets = budgets_hit(found)
+    weights = _weights(list(_readings(found, capture.subject, needs)), span, budgets)
     waiting_ns = sum(weights.values())
     if not waiting_ns:
         return None
@@ -181,6 +184,7 @@ def from_samples(capture: Capture, span: Span, kv_bytes_per_token: int | None) -
         source="sampled gauges against the engine's limits",
         in_flight=tuple(mean for mean, _ in means),
         fullest=means[0][1] if means else None,
+        budget=min(budgets.values(), default=None),
     )
 
 

@@ -67,7 +67,8 @@ def _larger_budget(replay: Replay | None, t: Thresholds) -> Remedy:
     lifted = try_config(replay, lift(replay, "tokens"), t) if replay else None
     value = lift(replay, "tokens").max_num_batched_tokens if replay else None
     return Remedy(
-        "give a step a larger token budget" + (f": {value}" if value else ""),
+        "give a step a larger token budget"
+        + (f": {value}" if value else ", worth a try where steps do not fill the device yet"),
         at(TOKEN_BUDGET, value),
         lifted.gain if lifted else None,
         "the share of waiting under the token budget falls; compare TPOT too: steps get longer",

@@ -32,7 +32,10 @@ _DECODE_GAP_S = 5.0  # between decode lines, where there are none to tell
 
 
 class Batch(NamedTuple):
-    """One line: gauges once the batch runs; `tokens` prefilled, or None for a decode line."""
+    """One line: gauges once the batch runs; `tokens` prefilled, or None for a decode line.
+
+    `begun` requests are in a batch of prompts.
+    """
 
     t_ns: int
     engine: str
@@ -42,6 +45,7 @@ class Batch(NamedTuple):
     kv_used: float | None
     tokens: float | None
     output_rate: float | None
+    begun: float = 0.0
 
 
 def batches(lines: Sequence[Line]) -> list[Batch]:
@@ -73,6 +77,7 @@ def _batch(line: Line) -> Batch | None:
         max(used) if used and max(used) <= 1 else None,
         tokens if is_prefill else None,
         _RATE.number(line.text),
+        (new or 0.0) if is_prefill else 0.0,
     )
 
 
@@ -81,6 +86,7 @@ def samples(found: Sequence[Batch]) -> list[EngineSample]:
 
     A pool counts as used as the fullest one is. Nothing is logged while nothing runs: where a
     prompt then finds nobody running, the engine was empty since the next decode line was due.
+    Lines of prefill alone count no output.
     """
     engines = sorted({b.engine for b in found})
     return [s for e in engines for s in _samples([b for b in found if b.engine == e])]
@@ -89,7 +95,8 @@ def samples(found: Sequence[Batch]) -> list[EngineSample]:
 def _samples(rows: Sequence[Batch]) -> Iterator[EngineSample]:
     times = spread([b.t_ns for b in rows])
     due_ns = _decode_gap(rows)
-    taken, made, prefills, decoded_ns, before_ns = 0.0, 0.0, 0.0, None, None
+    taken, made, prefills, begun, decoded_ns, before_ns = 0.0, 0.0, 0.0, 0.0, None, None
+    tells_output = any(b.output_rate is not None for b in rows)
     for batch, t_ns in zip(rows, times, strict=True):
         if batch.tokens is not None and before_ns is not None and not batch.was_running:
             idle_ns = before_ns + due_ns
@@ -102,13 +109,15 @@ def _samples(rows: Sequence[Batch]) -> Iterator[EngineSample]:
             decoded_ns = t_ns
         taken += batch.tokens or 0.0
         prefills += batch.tokens is not None
+        begun += batch.begun
         named = {
             "waiting": batch.waiting,
             "running": batch.running,
             "kv_used_fraction": batch.kv_used,
             "input_tokens_total": taken,
-            "output_tokens_total": made,
+            "output_tokens_total": made if tells_output else None,
             "prefill_batches_total": prefills,
+            "prefill_requests_total": begun,
         }
         for name, value in named.items():
             if value is not None:
