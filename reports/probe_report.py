@@ -97,7 +97,7 @@ def _products(device: DeviceSpec) -> Section:
         ),
     )
     how = Text(
-        "Best pass over matrices of a shape that take so much together, mean of one: what fits "
+        "Median pass over matrices of a shape that take so much together, mean of one: what fits "
         "into a cache comes from there.",
         "quiet",
     )

@@ -82,6 +82,6 @@ def _sources(stream: StreamProbe, sizes: dict[str, int]) -> dict[str, str]:
         "memory_bytes_per_s": f"measured: {stream.kernel} over {stream.buffer_bytes:,} bytes, the "
         "better of two readings",
         "memory_bytes": "the system, within the control group's limit",
-        "products": "measured: best pass over matrices that take weight_bytes together",
+        "products": "measured: median pass over matrices that take weight_bytes together",
         "launch_s": "measured: adding to 64 numbers, again and again",
     }

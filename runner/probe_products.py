@@ -6,6 +6,7 @@ model's may come from a large cache, a large one's never do: both amounts are me
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterator, Sequence
 
 import torch
@@ -50,8 +51,9 @@ def probe_products(
 ) -> tuple[ProductTime, ...]:
     """Time one product of each shape, number of rows and amount of weights.
 
-    Each time is the best pass's, mean over the matrices. Past the first amount, only products of so
-    few rows that memory may bind them.
+    Each time is the median pass's, mean over the matrices: in a cache that others share, the best
+    pass is luck that a usual step doesn't have. Past the first amount, only products of so few rows
+    that memory may bind them.
     """
     element, place = torch_dtype(dtype), torch.device(device)
     kernel = fastest_kernel(element, place)
@@ -86,16 +88,17 @@ def _times(
         x = torch.full((n, inputs), 0.01, dtype=element, device=device)
         bound = n > _MOST_ROWS_BY_MEMORY and last_s
         few = max(1, min(len(layers), round(_PASS_S / last_s))) if bound else len(layers)
-        last_s = _best_s(layers[:few], x, device)
+        last_s = _usual_s(layers[:few], x, device)
         yield n, last_s
 
 
-def _best_s(layers: Sequence[LinearOp], x: torch.Tensor, device: str) -> float:
+def _usual_s(layers: Sequence[LinearOp], x: torch.Tensor, device: str) -> float:
     def once() -> None:
         for layer in layers:
             layer(x)
 
-    return min(passes_s(once, device=device, within_s=_WITHIN_S)) / len(layers)
+    passes = passes_s(once, device=device, within_s=_WITHIN_S)
+    return statistics.median(passes) / len(layers)
 
 
 @torch.inference_mode()

@@ -37,8 +37,8 @@ def test_products_of_each_row_count_lie_within_the_clock_and_arithmetic() -> Non
     elapsed_s = time.perf_counter() - started
     assert [(p.outputs, p.inputs, p.dtype) for p in found] == [(256, 512, "fp32")] * len(found)
     assert [p.rows for p in found] == list(ROWS)[: len(found)]
-    # Each is the best of three passes or more, so that three of each fit into the whole.
-    assert 3 * sum(p.time_s for p in found) < elapsed_s
+    # Each is the median of three passes or more, so that two of each fit into the whole.
+    assert 2 * sum(p.time_s for p in found) < elapsed_s
     # No CPU multiplies at 100 TFLOP/s.
     assert all(p.time_s > 2 * p.rows * 256 * 512 / 1e14 for p in found)
 
