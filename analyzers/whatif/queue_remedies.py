@@ -109,6 +109,10 @@ def queue_remedies(limit: str, replay: Replay | None, t: Thresholds) -> tuple[Re
     return (alone[limit],) if limit in alone else ()
 
 
+WONT_HELP_A_BUDGET = (  # beside it, what helps steps bound by arithmetic may help too
+    WontHelp("raising the sequence cap", "prompts wait for room in a step, not for a slot"),
+    WontHelp("more GPU memory or a smaller KV dtype", "prompts wait for room in a step first"),
+)
 WONT_HELP_A_QUEUE: Mapping[str, tuple[WontHelp, ...]] = {
     "batch": (
         WontHelp("more GPU memory or a smaller KV dtype", "a batch that runs takes nobody in"),

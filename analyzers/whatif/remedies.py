@@ -13,7 +13,11 @@ from stallscope.analyzers.thresholds import Thresholds
 from stallscope.analyzers.whatif.engine_flags import HALF_KV, POOL, SEQUENCES, at
 from stallscope.analyzers.whatif.host_remedies import host_remedies, wont_help_the_host
 from stallscope.analyzers.whatif.link_remedies import link_remedies, links_wont_help
-from stallscope.analyzers.whatif.queue_remedies import WONT_HELP_A_QUEUE, queue_remedies
+from stallscope.analyzers.whatif.queue_remedies import (
+    WONT_HELP_A_BUDGET,
+    WONT_HELP_A_QUEUE,
+    queue_remedies,
+)
 from stallscope.analyzers.whatif.replay import Replay, WhatIf, lift, try_config
 from stallscope.analyzers.whatif.step_remedies import (
     bandwidth_remedies,
@@ -81,7 +85,8 @@ def _scheduling(
             f"raise the sequence cap to {value}" if value else "raise the sequence cap",
             at(SEQUENCES, value),
             lifted.gain if lifted else None,
-            "run again: queue wait share falls below its threshold and tokens/s rises as predicted",
+            "run again: queue wait share falls below its threshold and tokens/s rises"
+            + (" as predicted" if lifted else ""),
             ("limit_seqs", "queue_wait_share", "kv_used_peak"),
             cost="a larger batch: TPOT of each request grows, and KV fills sooner",
         )
@@ -132,6 +137,8 @@ def wont_help(
         return wont_help_the_host(found)
     if bottleneck == "interconnect":
         return links_wont_help(found)
+    if limit == "tokens":
+        return WONT_HELP_A_BUDGET
     return WONT_HELP_A_QUEUE.get(limit or "", _WONT_HELP.get(bottleneck, ()))
 
 

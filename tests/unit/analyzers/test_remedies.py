@@ -166,6 +166,8 @@ def test_a_queue_at_the_token_budget_may_have_a_larger_one(replay: Replay) -> No
     assert [r.action for r in rest] == [r.action for r in found("compute", replay, COST)]
     # Prompts that come in steadily under every cap leave no budget to raise.
     assert found("compute", replay, COST, limit="prefill") == tuple(rest)
+    assert "for a slot" in wont_help("compute", "tokens")[0].because
+    assert "arithmetic" in wont_help("compute", "prefill")[1].because
     (blind, *_) = found("compute", limit="tokens")
     assert (blind.gain, blind.flag["vllm"]) == (None, "--max-num-batched-tokens")
 
