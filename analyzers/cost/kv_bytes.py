@@ -6,6 +6,7 @@ import math
 
 from stallscope.analyzers.cost.weight_formats import QUANTISED
 from stallscope.profiler.spec import DTYPE_BYTES, ModelSpec, Subject
+from stallscope.profiler.wording import figure
 
 _LEAST_STATE_BYTES = 2.0  # engines keep recurrent states at 16 bit or more, whatever the KV dtype
 
@@ -75,7 +76,8 @@ def _element_bytes(kv_dtype: str) -> float:
 
 def kv_formula(spec: ModelSpec) -> str:
     """Say by which formula a token's KV bytes are counted."""
-    stored = "" if spec.stored.kv == 1.0 else f" · {spec.stored.kv:.3g} by the engine's own figure"
+    known = spec.stored.kv
+    stored = "" if known == 1.0 else f" · {figure(known)} by the engine's own figure"
     if spec.latent is not None:
         return f"layers · (KV rank + rope) · bytes{stored}"
     layers = "layers" if spec.attention_layers == spec.num_layers else "attention layers"
