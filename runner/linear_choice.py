@@ -2,7 +2,7 @@
 
 Seen with torch 2.13 on two cores at one row, fp32: MKL 8 to 16 GB/s on an AMD EPYC where oneDNN
 reads 20 to 28; bf16: oneDNN 13 to 17 GB/s unpacked, 19 to 24 packed, mv 8 to 11, whereas on a
-Xeon mv was faster than unpacked oneDNN.
+Xeon mv was faster than unpacked oneDNN; on an EPYC without AVX-512 there is no oneDNN in bf16.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import torch
 from stallscope.runner.linear import Kernel, LinearOp, linear
 
 _ORDER: tuple[Kernel, ...] = ("onednn", "aten", "mv")
+_ORDER_16_BIT: tuple[Kernel, ...] = (*_ORDER, "widened")
 _ADVANTAGE = 1.15  # what a later kernel must gain, so that noise does not choose
 _ROWS = (1, 4, 16)  # decode batches: more rows are bound by compute, where kernels differ less
 _SHAPE = (2048, 1024)
@@ -32,7 +33,8 @@ def fastest_kernel(dtype: torch.dtype, device: torch.device) -> Kernel:
 def _fastest_on_cpu(dtype: torch.dtype) -> Kernel:
     count = _BYTES // (_SHAPE[0] * _SHAPE[1] * dtype.itemsize)
     weights = [torch.full(_SHAPE, 0.01, dtype=dtype) for _ in range(count)]
-    layers = {kernel: ops for kernel in _ORDER if (ops := _supported(kernel, weights))}
+    order = _ORDER_16_BIT if dtype.itemsize == 2 else _ORDER
+    layers = {kernel: ops for kernel in order if (ops := _supported(kernel, weights))}
     inputs = [torch.full((rows, _SHAPE[1]), 0.01, dtype=dtype) for rows in _ROWS]
     best: dict[tuple[Kernel, int], int] = {}
     for _ in range(_PASSES):  # interleaved: the machine's speed may drift

@@ -240,7 +240,7 @@ def test_random_steps_and_preemptions(pair: Pair, seed: int) -> None:
     assert compared > 25
 
 
-@pytest.mark.parametrize("kernel", ["aten", "mv", "onednn"])
+@pytest.mark.parametrize("kernel", ["aten", "mv", "onednn", "widened"])
 def test_every_linear_kernel(pair: Pair, pool: KvPool, kernel: Kernel) -> None:
     if kernel == "onednn" and not torch.backends.mkldnn.is_available():
         pytest.skip("this torch has no oneDNN")

@@ -1,4 +1,4 @@
-"""Linear kernels: the same numbers three ways, and which one is chosen."""
+"""Linear kernels: the same numbers four ways, and which one is chosen."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stallscope.runner.linear_choice import choose, fastest_kernel
 
 WEIGHT = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
 BIAS = torch.tensor([0.5, 0.0, -1.0])
-KERNELS = ["aten", "mv"] + (["onednn"] if torch.backends.mkldnn.is_available() else [])
+KERNELS = ["aten", "mv", "widened"] + (["onednn"] if torch.backends.mkldnn.is_available() else [])
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -35,6 +35,21 @@ def test_added_in_place(kernel: Kernel, bias: torch.Tensor | None) -> None:
     plain = [[121.0, 243.0, 365.0], [104.0, 208.0, 312.0]]
     biased = [[121.5, 243.0, 364.0], [104.5, 208.0, 311.0]]
     assert hidden.tolist() == (plain if bias is None else biased)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_many_rows_of_16_bit_add_up_in_32(dtype: torch.dtype) -> None:
+    # 257 ones: in bf16, 8 bits of significand, 256 + 1 is 256 again.
+    weight, bias = torch.ones((3, 257), dtype=dtype), torch.tensor([1.0, 3.0, -1.0], dtype=dtype)
+    product = linear(weight, bias, kernel="widened")(torch.ones((8, 257), dtype=dtype))
+    assert product.dtype == dtype
+    assert product.tolist() == [torch.tensor([258.0, 260.0, 256.0], dtype=dtype).tolist()] * 8
+    few = linear(weight, bias, kernel="widened")(torch.ones((7, 257), dtype=dtype))
+    assert (few - product[:7]).abs().max() <= 2.0  # one step of bf16 there
+
+
+def test_only_16_bit_is_widened() -> None:
+    assert fastest_kernel(torch.float32, torch.device("cpu")) != "widened"
 
 
 def test_a_close_race_goes_to_the_first() -> None:
