@@ -12,9 +12,12 @@ from stallscope.profiler.capture_rows import insert_rows, transaction
 
 def write(db: sqlite3.Connection, queued: Sequence[Any]) -> None:
     """Write all that was queued or, with the error of the first that cannot be written, nothing."""
-    if queued:
+    notes, rows = _parted(queued)
+    if rows:
         with transaction(db):
-            _put(db, queued)
+            _put(db, notes, rows)
+    elif notes:  # one statement, and so a transaction by itself
+        journal.append(db, notes)
 
 
 def write_singly(db: sqlite3.Connection, queued: Sequence[Any]) -> str | None:
@@ -23,7 +26,7 @@ def write_singly(db: sqlite3.Connection, queued: Sequence[Any]) -> str | None:
     with transaction(db):
         for one in queued:
             try:
-                _put(db, (one,))
+                _put(db, *_parted((one,)))
             except sqlite3.OperationalError:
                 raise
             except Exception as error:
@@ -31,9 +34,17 @@ def write_singly(db: sqlite3.Connection, queued: Sequence[Any]) -> str | None:
     return wrong
 
 
-def _put(db: sqlite3.Connection, queued: Sequence[Any]) -> None:
-    notes = [one for one in queued if type(one) is tuple]
+def _put(db: sqlite3.Connection, notes: Sequence[Any], rows: Sequence[Any]) -> None:
     if notes:
         journal.append(db, notes)
-    if len(notes) < len(queued):
-        insert_rows(db, [one for one in queued if type(one) is not tuple])
+    if rows:
+        insert_rows(db, rows)
+
+
+def _parted(queued: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """Tell notes, which are plain tuples, from rows."""
+    notes: list[Any] = []
+    rows: list[Any] = []
+    for one in queued:
+        (notes if type(one) is tuple else rows).append(one)
+    return notes, rows

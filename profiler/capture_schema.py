@@ -20,7 +20,7 @@ from stallscope.profiler.capture import (
 
 APPLICATION_ID = 0x5354_4C53  # "STLS"
 USER_VERSION = 2  # raised whenever a column is added
-JOURNAL_VERSION = 3  # of a file with notes that are not in their tables yet
+JOURNAL_VERSION = 4  # of a file with notes that are not in their tables yet
 
 Row = Step | Request | Token | DeviceSample | EngineSample | Event | KernelSummary | Source
 

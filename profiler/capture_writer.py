@@ -57,7 +57,9 @@ class CaptureWriter:
             raise
         self._queue: deque[Any] = deque()
         self.put: Callable[[Row | MetaRow | Note], None] = self._queue.append
-        self.gather: Callable[[], Iterable[Row]] = tuple  # asked before each commit, on its thread
+        self.gather: Callable[[], Iterable[Row | Note]] = (
+            tuple  # asked before each commit, on its thread
+        )
         self._error: CaptureError | None = None
         self._disk_failed = False
         self._stop = StopSignal()

@@ -30,9 +30,19 @@ class MemoryLimit:
 
     def available_bytes(self) -> int:
         """Return what is left, counting cached file pages that the kernel would drop."""
-        used = int((self.folder / self.names.usage).read_text())
-        stat = dict(line.split() for line in (self.folder / "memory.stat").read_text().splitlines())
-        return max(0, self.limit_bytes - used + int(stat.get(self.names.inactive, 0)))
+        usage, stat = (file.read_bytes() for file in self.files)
+        return self.left_bytes(usage, stat)
+
+    @property
+    def files(self) -> tuple[Path, Path]:
+        """Return the files of the group's use and of what it is made of."""
+        return self.folder / self.names.usage, self.folder / "memory.stat"
+
+    def left_bytes(self, usage: bytes, stat: bytes) -> int:
+        """Return what is left by the texts of `files`."""
+        _, found, rest = (b"\n" + stat).partition(f"\n{self.names.inactive} ".encode())
+        inactive = int(rest.split(None, 1)[0]) if found else 0
+        return max(0, self.limit_bytes - int(usage) + inactive)
 
 
 def tightest_memory_limit(

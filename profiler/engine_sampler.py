@@ -2,7 +2,8 @@
 
 The state stands between two calls that set it. So its samples need no thread that wakes ten times a
 second beside the engine, at 0.1 ms each: they are worked out from the changes, whenever rows are
-about to be written.
+about to be written. Like what the engine's thread leaves they are notes, of which rows are made
+when the run is over.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from stallscope.profiler.capture import EngineSample
 from stallscope.profiler.counts import count
 
 # A process that was stopped said nothing for as long: its state is not made up for by a burst.
@@ -38,6 +38,9 @@ def plain_state(state: tuple[int | None, ...]) -> State:
     return waiting, running, used, total
 
 
+StateNote = tuple[str, int, str, State]  # "state", the time in ns, which engine, how it stands
+
+
 class EngineSamples:
     """The engine's state at regular moments; set by the engine's threads, taken by the writer's."""
 
@@ -53,15 +56,14 @@ class EngineSamples:
         """Note that the state is another one from now on."""
         self._changes.append((self._clock(), state))
 
-    def take(self) -> Iterator[EngineSample]:
-        """Return what has come due, of what is known."""
+    def take(self) -> Iterator[StateNote]:
+        """Return what has come due; nothing of an engine that has said nothing."""
         now_ns = self._clock()
         if now_ns - self._due_ns > LONGEST_GAP_NS:
             self._due_ns = now_ns
         while self._due_ns <= now_ns:
             while self._changes and self._changes[0][0] <= self._due_ns:
                 _, self._state = self._changes.popleft()
-            for name, value in zip(EngineState._fields, self._state, strict=True):
-                if value is not None:
-                    yield EngineSample(self._due_ns, self._engine, name, float(value))
+            if self._state != UNKNOWN:
+                yield "state", self._due_ns, self._engine, self._state
             self._due_ns += self._period_ns

@@ -14,9 +14,10 @@ from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]
 
-from stallscope.profiler.cgroup import MemoryLimit, tightest_memory_limit
 from stallscope.profiler.host_sampler import HostField
-from stallscope.profiler.proc_files import FileFigure, busy_s, pressure, rss_bytes
+from stallscope.profiler.machine_memory import MachineMemory
+from stallscope.profiler.own_cpu import OwnCpu
+from stallscope.profiler.proc_files import FileFigure, OpenFile, busy_s, pressure, rss_bytes
 from stallscope.profiler.run_queue import RunQueue
 from stallscope.profiler.switches import Switches
 from stallscope.profiler.usable_cpus import UsableCpus, usable_cpus
@@ -24,31 +25,33 @@ from stallscope.profiler.usable_cpus import UsableCpus, usable_cpus
 # Waking beside a decoding model costs 0.1 ms, and means over half a second lose nothing.
 HOST_HZ = 2.0
 SLOW_NS = 2_000_000_000
+_ONE_READING_NS = 1_000_000  # what is read by one sample
+_ALL_CPUS = 1 << 17  # bytes: the lines of a thousand CPUs
 _LINUX = "record on Linux: it tells how long each thread waited for a core"
 
 
 def host_fields(proc: Path = Path("/proc")) -> tuple[HostField, ...]:
     """Return the host's counters; `proc` is where Linux keeps its figures."""
-    rss, other = _rss(proc), OtherCpuCores(_busy(proc))
-    limit = tightest_memory_limit()
-    queue, cpus = RunQueue(proc), UsableCpus(proc, usable_cpus())
+    rss, memory = _rss(proc), MachineMemory(proc)
+    stat = OpenFile(proc / "stat", size=_ALL_CPUS, fresh_ns=_ONE_READING_NS)
+    other, own = OtherCpuCores(_busy(stat)), OwnCpu(str(proc))
+    queue, cpus = RunQueue(proc), UsableCpus(stat, usable_cpus(), own)
     return (
         HostField("host_rss_bytes", "bytes", rss, close=_close_of(rss)),
         HostField("host_cpu_cores", "cores", CpuCores()),
-        HostField("host_other_cpu_cores", "cores", other, close=other.close),
-        HostField("host_run_wait", "fraction", queue.longest, _LINUX),
+        HostField("host_other_cpu_cores", "cores", other, close=stat.close),
+        HostField("host_run_wait", "fraction", queue.longest, _LINUX, close=queue.close),
         HostField("host_run_wait_threads", "threads", queue.threads, _LINUX),
-        HostField("host_neighbour_cores", "cores", cpus.others, _LINUX),
+        HostField("host_neighbour_cores", "cores", cpus.others, _LINUX, close=own.close),
         HostField("host_steal_cores", "cores", cpus.stolen, _LINUX),
         HostField("host_involuntary_switches", "1/s", Switches(), _LINUX),
-        HostField(
-            "host_memory_total_bytes", "bytes", lambda: _total_bytes(limit), every_ns=SLOW_NS
-        ),
+        HostField("host_memory_total_bytes", "bytes", memory.total_bytes, every_ns=SLOW_NS),
         HostField(
             "host_memory_available_bytes",
             "bytes",
-            lambda: _available_bytes(limit),
+            memory.available_bytes,
             every_ns=SLOW_NS,
+            close=memory.close,
         ),
         *(_pressure_field(proc / "pressure" / resource) for resource in ("cpu", "memory", "io")),
     )
@@ -88,17 +91,13 @@ class OtherCpuCores:
         self._wall_ns, self._other_s = wall_ns, other_s
         return max(0.0, busy)  # the system's clock ticks are coarser than the process's own
 
-    def close(self) -> None:
-        if isinstance(self._busy_s, FileFigure):
-            self._busy_s.close()
-
     def _now_s(self) -> float:
         return self._busy_s() - time.process_time_ns() / 1e9
 
 
 def other_cores(proc: Path = Path("/proc")) -> OtherCpuCores:
     """Return what tells, at each call, how many cores others kept busy since the last one."""
-    return OtherCpuCores(_busy(proc))
+    return OtherCpuCores(_busy((proc / "stat").read_bytes))
 
 
 def _rss(proc: Path) -> Callable[[], float]:
@@ -108,8 +107,8 @@ def _rss(proc: Path) -> Callable[[], float]:
     return lambda: float(process.memory_info().rss)
 
 
-def _busy(proc: Path) -> Callable[[], float]:
-    return FileFigure(proc / "stat", busy_s) if sys.platform == "linux" else _busy_s_elsewhere
+def _busy(stat: Callable[[], bytes]) -> Callable[[], float]:
+    return (lambda: busy_s(stat())) if sys.platform == "linux" else _busy_s_elsewhere
 
 
 def _busy_s_elsewhere() -> float:
@@ -119,16 +118,6 @@ def _busy_s_elsewhere() -> float:
 
 def _close_of(read: Callable[[], float]) -> Callable[[], None] | None:
     return read.close if isinstance(read, FileFigure) else None
-
-
-def _total_bytes(limit: MemoryLimit | None) -> float:
-    total: int = psutil.virtual_memory().total
-    return total if limit is None else min(total, limit.limit_bytes)
-
-
-def _available_bytes(limit: MemoryLimit | None) -> float:
-    available: int = psutil.virtual_memory().available
-    return available if limit is None else min(available, limit.available_bytes())
 
 
 def _pressure_field(file: Path) -> HostField:

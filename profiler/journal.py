@@ -18,7 +18,7 @@ _BLOBS = 4  # of some hundred notes each, 5,000 in a burst: a transaction of the
 
 
 def append(db: sqlite3.Connection, notes: Sequence[Note]) -> None:
-    """Put notes down, within the caller's transaction."""
+    """Put notes down; without a transaction of the caller's an empty journal may be left."""
     blob = packed(notes)
     try:
         db.execute("INSERT INTO journal (notes) VALUES (?)", (blob,))

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Mapping
 from operator import itemgetter
 from typing import Any
 
-from stallscope.profiler.capture import Event, Step, Token
+from stallscope.profiler.capture import DeviceSample, EngineSample, Event, Step, Token
 from stallscope.profiler.capture_rows import EncodedEvent
 from stallscope.profiler.capture_schema import TABLES
 from stallscope.profiler.capture_tables import event_data
 from stallscope.profiler.journal import has_journal
-from stallscope.profiler.notes import unpacked
+from stallscope.profiler.notes import NotedRow, unpacked
 
 _INTEGERS = range(-(2**63), 2**63)  # what SQLite holds
 # As the tables' order_by; among equals what is in the table comes first, as at the end of a run.
@@ -21,6 +21,8 @@ _ORDER: Mapping[type, Callable[[Any], Any]] = {
     Step: itemgetter(0, 1),
     Token: itemgetter(1),
     Event: itemgetter(0),
+    EngineSample: itemgetter(0),
+    DeviceSample: itemgetter(0),
 }
 
 
@@ -37,7 +39,7 @@ def with_noted(db: sqlite3.Connection, rows: Mapping[str, tuple[Any, ...]]) -> d
     return merged
 
 
-def _noted(db: sqlite3.Connection) -> Iterator[Step | Token | Event]:
+def _noted(db: sqlite3.Connection) -> Iterator[NotedRow]:
     if not has_journal(db):
         return
     for number, blob in db.execute("SELECT id, notes FROM journal ORDER BY id"):

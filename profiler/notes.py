@@ -15,14 +15,15 @@ from typing import Any
 
 import msgspec
 
-from stallscope.profiler.capture import Event, Step, Token
+from stallscope.profiler.capture import DeviceSample, EngineSample, Event, Step, Token
 from stallscope.profiler.capture_rows import EncodedEvent
-from stallscope.profiler.engine_sampler import State
+from stallscope.profiler.counts import BITS
+from stallscope.profiler.engine_sampler import EngineState, State
 
 Note = tuple[Any, ...]
 Count = int | None
 Work = tuple[str, bool, int, int, int, Count, Count, Count]  # a StepWork's
-NotedRow = Step | Token | Event | EncodedEvent
+NotedRow = Step | Token | Event | EncodedEvent | EngineSample | DeviceSample
 
 
 class StepNote(msgspec.Struct, array_like=True, forbid_unknown_fields=True, tag="step"):
@@ -99,7 +100,36 @@ class TextNote(msgspec.Struct, array_like=True, forbid_unknown_fields=True, tag=
         yield EncodedEvent(self.t_ns, self.kind, self.request, self.data_json)
 
 
-_AnyNote = StepNote | TimedNote | TokenNote | KvNote | EventNote | TextNote
+class StateNote(msgspec.Struct, array_like=True, forbid_unknown_fields=True, tag="state"):
+    """How the engine stood, as far as it said."""
+
+    t_ns: int
+    engine: str
+    state: State
+
+    def rows(self) -> Iterator[NotedRow]:
+        for name, value in zip(EngineState._fields, self.state, strict=True):
+            if value is not None:
+                yield EngineSample(self.t_ns, self.engine, name, float(value))
+
+
+class DeviceNote(msgspec.Struct, array_like=True, forbid_unknown_fields=True, tag="device"):
+    """A sampler's reading of a device or of the host."""
+
+    row: DeviceSample
+
+    def rows(self) -> Iterator[NotedRow]:
+        yield self.row
+
+
+def sample_is_plain(row: DeviceSample) -> bool:
+    """Say whether a reading, which may be a stranger's, is one that a DeviceNote gives back."""
+    t_ns, *names, value, unit = row
+    is_text = all(type(name) is str for name in (*names, unit))
+    return is_text and type(value) is float and type(t_ns) is int and not t_ns >> BITS
+
+
+_AnyNote = StepNote | TimedNote | TokenNote | KvNote | EventNote | TextNote | StateNote | DeviceNote
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(list[_AnyNote])
 

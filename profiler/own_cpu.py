@@ -6,29 +6,44 @@ import os
 import time
 from collections.abc import Iterator
 
+from stallscope.profiler.task_files import TaskFiles
+
 _SMALL = 65_536  # bytes
 _MOST = 256  # processes: an engine has as many as devices and cores, and walking costs time
 
 
-def own_cpu_s(proc: str = "/proc") -> float:
-    """Return the CPU seconds of this process, its descendants, and its children that have ended."""
-    times = os.times()
-    ended_s = times.children_user + times.children_system
-    live = [_spent_s(proc, pid) for pid in descendants(proc, "self")]
-    return time.process_time() + ended_s + sum(live)
+class OwnCpu:
+    """Reads the CPU seconds of this process, its descendants, and its children that have ended."""
 
+    def __init__(self, proc: str = "/proc") -> None:
+        self._proc = proc
+        self._children = TaskFiles(f"{proc}/self/task", "children")
 
-def descendants(proc: str, pid: str) -> Iterator[str]:
-    """Yield the processes that a process started, and those that these started.
+    def __call__(self) -> float:
+        times = os.times()
+        ended_s = times.children_user + times.children_system
+        live = [_spent_s(self._proc, pid) for pid in self.descendants()]
+        return time.process_time() + ended_s + sum(live)
 
-    None where the kernel does not list children (CONFIG_PROC_CHILDREN).
-    """
-    waiting, count = [pid], 0
-    while waiting and count < _MOST:
-        for child in _children(proc, waiting.pop()):
+    def descendants(self) -> Iterator[str]:
+        """Yield the processes that this one started, and those that these started.
+
+        None where the kernel does not list children (CONFIG_PROC_CHILDREN).
+        """
+        try:
+            waiting = [pid for _, text in self._children.read() for pid in text.decode().split()]
+        except OSError:
+            return
+        count = 0
+        while waiting and count < _MOST:
+            pid = waiting.pop()
+            yield pid
             count += 1
-            waiting.append(child)
-            yield child
+            waiting.extend(_children(self._proc, pid))
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self._children.close()
 
 
 def _children(proc: str, pid: str) -> list[str]:

@@ -10,12 +10,13 @@ from os import PathLike
 from types import TracebackType
 
 from stallscope.errors import CaptureError
-from stallscope.profiler.capture import Request
+from stallscope.profiler.capture import DeviceSample, Event, Request
 from stallscope.profiler.capture_writer import CaptureWriter
 from stallscope.profiler.engine_sampler import EngineSamples
 from stallscope.profiler.host import host_facts, tool_facts
 from stallscope.profiler.host_fields import HOST_HZ, host_fields
 from stallscope.profiler.host_sampler import HostSampler
+from stallscope.profiler.notes import sample_is_plain
 from stallscope.profiler.ranges import load_ranges
 from stallscope.profiler.recorded_device import Device, check_device, open_device
 from stallscope.profiler.recorder_checks import (
@@ -24,7 +25,7 @@ from stallscope.profiler.recorder_checks import (
     check_hz,
     request_row,
 )
-from stallscope.profiler.samplers import Closing, Sampler, SamplerThread
+from stallscope.profiler.samplers import Closing, Sample, Sampler, SamplerThread
 from stallscope.profiler.spec import DeviceSpec, Subject
 from stallscope.profiler.step_recorder import StepRecorder
 from stallscope.profiler.subject_json import checked_subject_json
@@ -97,9 +98,14 @@ class Recorder(StepRecorder):
         """
         hz = self._sample_hz if hz is None else check_hz("hz", hz, MOST_HZ_OF_ONE)
         if hz > 0:
-            self._samplers.append(SamplerThread(sampler, self.add, clock=self.now, hz=hz))
+            self._samplers.append(SamplerThread(sampler, self._sampled, clock=self.now, hz=hz))
         elif isinstance(sampler, Closing):
             sampler.close()
+
+    def _sampled(self, row: Sample | Event) -> None:
+        """Put a reading down as a note, which costs less than a row; what is not plain as it is."""
+        is_plain = type(row) is DeviceSample and sample_is_plain(row)
+        self._writer.put(("device", row) if is_plain else row)
 
     def close(self) -> None:
         """Stop the samplers and close the file; what failed while writing is raised here."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+
+from stallscope.profiler.task_files import TaskFiles
 
 # Of the wall time that reading may take: 11 µs with 6 threads, 0.7 ms with 200.
 _MOST_COST = 1e-3
@@ -27,6 +28,7 @@ class RunQueue:
         work: Callable[[], int] = time.thread_time_ns,
     ) -> None:
         self._tasks = str(proc / "self" / "task")
+        self._files = TaskFiles(self._tasks, "schedstat")
         self._clock, self._work = clock, work
         self._waited_ns: dict[str, int] = {}
         self._read_ns, self._next_ns = clock(), 0
@@ -49,12 +51,16 @@ class RunQueue:
         """Return how many threads waited, on average; None where `longest` did not read."""
         return self._threads
 
+    def close(self) -> None:
+        """Let go of the files."""
+        self._files.close()
+
     def _read(self) -> list[int]:
         """Return what each thread waited since the last time; one that is new, since it began."""
         self._read_ns, work_ns = self._clock(), self._work()
         before, self._waited_ns = self._waited_ns, {}
-        for task in os.listdir(self._tasks):
-            waited_ns = _waited_ns(f"{self._tasks}/{task}/schedstat")
+        for task, text in self._files.read():
+            waited_ns = _waited_ns(text)
             if waited_ns is not None:
                 self._waited_ns[task] = waited_ns
         if not self._waited_ns:
@@ -63,19 +69,13 @@ class RunQueue:
         return [max(0, now - before.get(task, 0)) for task, now in self._waited_ns.items()]
 
 
-def _waited_ns(path: str) -> int | None:
-    """Return a thread's time on run queues; None where it has just ended, or nothing is counted.
+def _waited_ns(schedstat: bytes) -> int | None:
+    """Return a thread's time on run queues; None where nothing is counted.
 
     A kernel without CONFIG_SCHED_INFO answers three zeros: no time run, none waited, no turn.
     """
     try:
-        file = os.open(path, os.O_RDONLY)
-    except (FileNotFoundError, ProcessLookupError):
+        _, waited, turns = schedstat.split()
+    except ValueError:
         return None
-    try:
-        _, waited, turns = os.read(file, 128).split()
-    except (ProcessLookupError, ValueError):
-        return None
-    finally:
-        os.close(file)
     return int(waited) if int(turns) else None

@@ -6,13 +6,9 @@ import os
 import time
 from collections.abc import Callable, Collection
 from contextlib import suppress
-from pathlib import Path
 from typing import NamedTuple
 
 from stallscope.profiler.cgroup import tightest_cpu_quota
-from stallscope.profiler.own_cpu import own_cpu_s
-
-_ALL = 1 << 20  # bytes: the lines of thousands of CPUs
 
 
 class Spent(NamedTuple):
@@ -23,23 +19,24 @@ class Spent(NamedTuple):
 
 
 class UsableCpus:
-    """Reads the lines of /proc/stat of the CPUs that this process may use.
+    """Tells from /proc/stat what the CPUs did that this process may use.
 
-    Processes that it started, such as an engine's workers, are no others.
+    `own_s` returns the CPU seconds of those that are no others: this process and those it started.
     `others()` reads, `stolen()` tells the other figure of that reading; both are cores, on average
     since the reading before.
     """
 
     def __init__(
         self,
-        proc: Path,
+        stat: Callable[[], bytes],
         cpus: Collection[int],
+        own_s: Callable[[], float],
         *,
-        own_s: Callable[[], float] | None = None,
         clock: Callable[[], int] = time.perf_counter_ns,
     ) -> None:
-        self._stat, self._names = proc / "stat", frozenset(f"cpu{i}".encode() for i in cpus)
-        self._own_s, self._clock = own_s or (lambda: own_cpu_s(str(proc))), clock
+        """`stat` returns the text of /proc/stat."""
+        self._stat, self._names = stat, frozenset(f"cpu{i}".encode() for i in cpus)
+        self._own_s, self._clock = own_s, clock
         self._before = clock(), Spent(0.0, 0.0), 0.0
         self._stolen: float | None = None
         with suppress(OSError):  # then the first call, a probe, says what is missing
@@ -60,15 +57,8 @@ class UsableCpus:
         return self._stolen
 
     def _now(self) -> tuple[int, Spent, float]:
-        spent = spent_by(self._read(), self._names)
+        spent = spent_by(self._stat(), self._names)
         return self._clock(), spent, self._own_s()
-
-    def _read(self) -> bytes:
-        file = os.open(self._stat, os.O_RDONLY)
-        try:
-            return os.read(file, _ALL)
-        finally:
-            os.close(file)
 
 
 def spent_by(stat: bytes, names: Collection[bytes]) -> Spent:

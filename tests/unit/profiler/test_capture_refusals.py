@@ -69,7 +69,7 @@ def test_a_newer_format(path: Path) -> None:
     small_capture(path)
     execute(path, "PRAGMA user_version=9")
     message = refusal(path, CaptureError)
-    assert "newer stallscope (format 9, this one reads up to 3); upgrade" in message
+    assert "newer stallscope (format 9, this one reads up to 4); upgrade" in message
     assert is_capture(path)
 
 

@@ -9,11 +9,20 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
-from stallscope.profiler.host_fields import CpuCores, OtherCpuCores, host_fields
+from stallscope.profiler import machine_memory
+from stallscope.profiler.host_fields import CpuCores, host_fields, other_cores
 from stallscope.profiler.host_sampler import HostField, HostSampler
-from stallscope.profiler.proc_files import FileFigure, busy_s, pressure, rss_bytes
+from stallscope.profiler.proc_files import (
+    FileFigure,
+    OpenFile,
+    busy_s,
+    meminfo_bytes,
+    pressure,
+    rss_bytes,
+)
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
@@ -85,7 +94,7 @@ def test_other_cpu_cores_are_those_of_other_processes() -> None:
     with subprocess.Popen(spin) as other:
         try:
             around = others()
-            reading = OtherCpuCores(FileFigure(Path("/proc/stat"), busy_s))
+            reading = other_cores()
             within = others()
             while time.perf_counter() - within[0] < 0.6:
                 pass
@@ -94,7 +103,6 @@ def test_other_cpu_cores_are_those_of_other_processes() -> None:
             around_s, around_other_s = (b - a for a, b in zip(around, others(), strict=True))
         finally:
             other.kill()
-            reading.close()
     assert within_other_s > 0.1  # the other process had its share of a core
     assert cores * around_s >= within_other_s - ticks_s
     assert cores * within_s <= around_other_s + ticks_s
@@ -120,6 +128,39 @@ def test_busy_time_is_all_but_idle_and_iowait_and_counts_guests_once() -> None:
 @linux
 def test_resident_pages_are_the_second_figure_of_statm() -> None:
     assert rss_bytes(b"9000 25 7 1 0 300 0\n") == 25 * resource.getpagesize()
+
+
+def test_a_line_of_meminfo_is_in_bytes() -> None:
+    text = b"MemTotal:       24110000 kB\nMemFree:  9 kB\nMemAvailable:     1024 kB\nHuge: 7\n"
+    assert meminfo_bytes(text, b"MemTotal") == 24_110_000 * 1024
+    assert meminfo_bytes(text, b"MemAvailable") == 1 << 20
+    with pytest.raises(ValueError, match="has no SwapFree"):
+        meminfo_bytes(text, b"SwapFree")
+    with pytest.raises(ValueError, match="not in kB"):
+        meminfo_bytes(b"HugePages_Free: 7\nHugePages_Rsvd: 0 kB\n", b"HugePages_Free")
+
+
+@linux
+def test_memory_without_a_limit_is_what_psutil_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine_memory, "tightest_memory_limit", lambda: None)
+    memory = machine_memory.MachineMemory(Path("/proc"))
+    now = psutil.virtual_memory()
+    assert memory.total_bytes() == now.total
+    assert memory.available_bytes() == pytest.approx(now.available, abs=256 << 20)
+    memory.close()
+
+
+def test_one_text_serves_a_moment(tmp_path: Path) -> None:
+    now, file = [0], tmp_path / "figures"
+    file.write_text("7 and more")
+    read = OpenFile(file, size=1, fresh_ns=10, clock=lambda: now[0])
+    assert read() == b"7"
+    file.write_text("8")
+    now[0] = 9
+    assert read() == b"7"
+    now[0] = 10
+    assert read() == b"8"
+    read.close()
 
 
 def test_a_file_is_read_anew_each_time_and_closed(tmp_path: Path) -> None:
@@ -156,6 +197,7 @@ def test_a_kernel_without_pressure_figures_is_said_with_the_way_to_get_them(
 ) -> None:
     (tmp_path / "self").mkdir()
     (tmp_path / "self" / "statm").write_text("9000 25 7 1 0 300 0\n")
+    (tmp_path / "meminfo").write_text("MemTotal: 8 kB\nMemAvailable: 4 kB\n")
     (tmp_path / "pressure").mkdir()
     (tmp_path / "pressure" / "io").write_text("some avg10=50.00 avg60=0.00 avg300=0.00 total=1\n")
     sampler = HostSampler(host_fields(proc=tmp_path))

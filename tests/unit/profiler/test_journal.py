@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -16,9 +17,10 @@ import pytest
 
 from stallscope.errors import CaptureError
 from stallscope.profiler import capture_writer, journal
-from stallscope.profiler.capture import Capture, Event, Step, Token
+from stallscope.profiler.capture import Capture, DeviceSample, Event, Step, Token
 from stallscope.profiler.capture_file import read_capture
 from stallscope.profiler.capture_writer import CaptureWriter, write_capture
+from stallscope.profiler.evidence import NotObservable
 from stallscope.profiler.notes import Note
 from stallscope.profiler.recorder import Recorder
 
@@ -83,11 +85,62 @@ def test_a_live_capture_and_a_closed_one_have_the_same_rows(path: Path) -> None:
         record(recording, now)
         recording._writer._commit()
         live = read_capture(path)
-        assert layout(path) == (3, True)
+        assert layout(path) == (4, True)
     closed = read_capture(path)
     assert rows_of(live) == rows_of(closed) == rows_of(ROWS)
     assert (live.cut is None, closed.cut) == (False, None)
     assert layout(path) == (2, False)  # what an older stallscope reads too
+
+
+class Thrice:
+    """Three readings, the second with a whole number for a value, the third with no name."""
+
+    name = "thrice"
+    ROWS = (
+        DeviceSample(5, "x", "first", 0.5, "W"),
+        DeviceSample(6, "x", "second", 2, "W"),
+        DeviceSample(7, "x", None, 3.0, "W"),  # type: ignore[arg-type]
+    )
+
+    def __init__(self, rows: int) -> None:
+        self._left = list(self.ROWS[:rows])
+        self.done = threading.Event()
+
+    def probe(self) -> tuple[NotObservable, ...]:
+        return ()
+
+    def sample(self, _: int) -> list[DeviceSample]:
+        now, self._left = self._left, []
+        if not now:
+            self.done.set()
+        return now
+
+
+def test_a_samplers_readings_are_notes_where_they_are_plain(path: Path) -> None:
+    with Recorder(path, clock=lambda: 1, sample_hz=1) as recording:
+        recording.set_engine_state(waiting=3)
+        recording._writer._commit()
+        sampler = Thrice(2)
+        recording.sample(sampler, hz=100)
+        assert sampler.done.wait(10)
+        recording._writer._commit()
+        live = [row for row in read_capture(path).device_samples if row.device == "x"]
+        with closing(sqlite3.connect(path)) as db:
+            in_table = db.execute("SELECT name FROM device_samples").fetchall()
+    assert sorted(live) == list(Thrice.ROWS[:2])
+    assert in_table == [("second",)]
+    closed = [row for row in read_capture(path).device_samples if row.device == "x"]
+    assert closed == live
+
+
+def test_a_samplers_broken_reading_takes_no_other_with_it(path: Path) -> None:
+    sampler = Thrice(3)
+    recording = Recorder(path, clock=lambda: 1, sample_hz=0)
+    recording.sample(sampler, hz=100)
+    assert sampler.done.wait(10)
+    with pytest.raises(CaptureError, match="a row cannot be written: .*NOT NULL"):
+        recording.close()
+    assert read_capture(path).device_samples == Thrice.ROWS[:2]
 
 
 def test_rows_in_the_tables_and_in_the_journal_are_read_in_order(path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -29,7 +30,7 @@ class Proc:
             (tasks / task / "schedstat").write_text(f"123456 {waited} 7\n")
 
     def ends(self, task: str) -> None:
-        (self.folder / "self" / "task" / task / "schedstat").unlink()
+        shutil.rmtree(self.folder / "self" / "task" / task)
 
     def queue(self) -> RunQueue:
         return RunQueue(self.folder, lambda: self.now_ns, lambda: 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from stallscope.profiler.capture import DeviceSample, EngineSample, Event
 from stallscope.profiler.capture_file import read_capture
 from stallscope.profiler.engine_sampler import EngineSamples
 from stallscope.profiler.evidence import NotObservable
+from stallscope.profiler.notes import Note, NotedRow, packed, unpacked
 from stallscope.profiler.recorder import Recorder
 from stallscope.profiler.samplers import Sample, SamplerThread
 
@@ -92,6 +93,11 @@ def test_a_failing_file_ends_the_thread_in_silence(
     assert raised == []
 
 
+def rows(notes: Iterable[Note]) -> list[NotedRow]:
+    """What a file would hold of notes."""
+    return list(unpacked(packed(list(notes))))
+
+
 def test_the_engines_state_is_sampled_where_it_is_known() -> None:
     now = [1_000]
     samples = EngineSamples(lambda: now[0], hz=1e7)  # every 100 ns, the first at 1,100
@@ -103,7 +109,7 @@ def test_the_engines_state_is_sampled_where_it_is_known() -> None:
     samples.changed((None, 7, None, None))
     now[0] = 1_450
     # As it stood at 1,200 and 1,300, and after the change at 1,400.
-    assert list(samples.take()) == [
+    assert rows(samples.take()) == [
         EngineSample(1_200, "engine", "waiting", 4.0),
         EngineSample(1_200, "engine", "kv_used_bytes", 2.0**40),
         EngineSample(1_300, "engine", "waiting", 4.0),
@@ -120,7 +126,7 @@ def test_of_two_changes_between_samples_the_last_counts() -> None:
         now[0] += 20_000_000
         samples.changed((waiting, None, None, None))
     now[0] = 100_000_000
-    assert list(samples.take()) == [EngineSample(100_000_000, "engine", "waiting", 3.0)]
+    assert rows(samples.take()) == [EngineSample(100_000_000, "engine", "waiting", 3.0)]
 
 
 def test_a_long_silence_is_not_made_up_for() -> None:
@@ -130,7 +136,7 @@ def test_a_long_silence_is_not_made_up_for() -> None:
     now[0] = 2_100_000_000  # 2 s after the first was due: all 21 of them
     assert len(list(samples.take())) == 21
     now[0] += 2_100_000_001  # a nanosecond more
-    assert [row.t_ns for row in samples.take()] == [4_200_000_001]
+    assert [row.t_ns for row in rows(samples.take())] == [4_200_000_001]
 
 
 def test_a_clock_that_breaks_is_told_by_close(tmp_path: Path) -> None:

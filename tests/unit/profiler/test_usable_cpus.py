@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from stallscope.profiler.host import host_facts
-from stallscope.profiler.own_cpu import descendants, own_cpu_s
+from stallscope.profiler.own_cpu import OwnCpu
 from stallscope.profiler.usable_cpus import UsableCpus, spent_by, usable_cpus
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -42,7 +42,8 @@ def test_busy_is_all_but_idle_iowait_and_steal() -> None:
 def test_others_are_what_the_usable_cpus_ran_less_our_own(tmp_path: Path) -> None:
     hz, now, own = os.sysconf("SC_CLK_TCK"), [0], [100.0]
     (tmp_path / "stat").write_bytes(stat((10, 1), (20, 2), (40, 4), hz=hz))
-    cpus = UsableCpus(tmp_path, (0, 1), own_s=lambda: own[0], clock=lambda: now[0])
+    read = (tmp_path / "stat").read_bytes
+    cpus = UsableCpus(read, (0, 1), lambda: own[0], clock=lambda: now[0])
     # In 4 s CPUs 0 and 1 ran 3 + 4 s, of which 5 were ours, and 2 s were stolen; CPU 2 is not ours.
     (tmp_path / "stat").write_bytes(stat((13, 2), (24, 3), (90, 9), hz=hz))
     now[0], own[0] = 4 * S, 105.0
@@ -67,10 +68,11 @@ def test_processes_that_this_one_started_are_its_own() -> None:
             assert time.monotonic() < until
             time.sleep(0.01)
 
+    own_cpu_s = OwnCpu()
     before_s = own_cpu_s()
     with subprocess.Popen(SPIN) as child:
         try:
-            assert str(child.pid) in descendants("/proc", "self")
+            assert str(child.pid) in own_cpu_s.descendants()
             wait_until(lambda: own_cpu_s() - before_s > 0.3)
         finally:
             child.kill()
@@ -79,7 +81,7 @@ def test_processes_that_this_one_started_are_its_own() -> None:
     start = ["sh", "-c", '"$0" -c "while True: pass" >/dev/null 2>&1 & echo $!', sys.executable]
     stranger = int(subprocess.check_output(start))
     try:
-        ours = set(descendants("/proc", "self"))
+        ours = set(own_cpu_s.descendants())
     finally:
         os.kill(stranger, 9)
     assert str(stranger) not in ours
