@@ -61,11 +61,12 @@ def read_process(file: Path) -> Process:
     data: dict[str, Any] = json.loads(file.read_text())
     described = file.with_suffix(".device.json")
     described.write_text(json.dumps(data["device"]))
-    runs, others = {}, {}
+    runs: dict[Key, tuple[Step, ...]] = {}
+    others: dict[Key, float] = {}
     for run in data["runs"]:
         key = Key(*(run[field.name] for field in dataclasses.fields(Key)))
-        runs[key] = tuple(Step(**step) for step in run["steps"])
-        others[key] = run["other_cores"]
+        runs[key] = (*runs.get(key, ()), *(Step(**step) for step in run["steps"]))
+        others[key] = max(others.get(key, 0.0), run["other_cores"])
     device = load_device_file(described)
     return Process(data["at"], device, data["probe_other_cores"], runs, others)
 

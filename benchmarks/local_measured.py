@@ -6,7 +6,7 @@ import json
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from stallscope.analyzers.schedule import Scheduler, SchedulerConfig
@@ -16,7 +16,7 @@ from stallscope.profiler.device_products import device_text
 from stallscope.profiler.host_fields import other_cores
 from stallscope.profiler.models import load_model
 from stallscope.profiler.recorder import Recorder
-from stallscope.profiler.spec import ModelSpec
+from stallscope.profiler.spec import DeviceSpec, ModelSpec
 from stallscope.runner.run import prepare_process
 from stallscope.runner.workload import ClosedLoop, RequestSize
 
@@ -26,6 +26,7 @@ MODELS = (load_model("tiny-26m"), MIDDLE, load_model("llama-125m"))
 DTYPES = ("fp32", "bf16")
 LOADS = ((1, 64), (1, 768), (4, 256), (8, 128), (16, 256))  # requests at once, prompt tokens
 OUTPUT_TOKENS = 24
+ROUNDS = 2
 BLOCK = 16
 
 
@@ -40,23 +41,42 @@ class Key:
 
 
 def measure(target: Path) -> None:
-    """Probe the machine, run everything, and write it all down."""
+    """Probe the machine, run everything twice, probe it again, and write it all down.
+
+    As `run` does: a machine that others share is another one a minute later.
+    """
     prepare_process()
     from stallscope.runner.machine_probe import probe_machine
 
-    reading = probe_machine("cpu", DTYPES)
-    runs = list(_runs())
+    first = probe_machine("cpu", DTYPES)
+    runs = [run for _ in range(ROUNDS) for run in _runs()]
+    last = probe_machine("cpu", DTYPES)
     target.write_text(
         json.dumps(
             {
                 "at": time.strftime("%H:%M:%S"),
-                "device": json.loads(device_text(reading.device)),
-                "probe_s": reading.seconds,
-                "probe_other_cores": reading.other_cores,
-                "stream_change": reading.stream_change,
+                "device": json.loads(device_text(_between(first.device, last.device))),
+                "probe_s": [first.seconds, last.seconds],
+                "probe_other_cores": max(first.other_cores or 0.0, last.other_cores or 0.0),
                 "runs": runs,
             }
         )
+    )
+
+
+def _between(first: DeviceSpec, last: DeviceSpec) -> DeviceSpec:
+    """Describe a machine by the mean of what it reached before and after its runs."""
+
+    def mean(a: float, b: float) -> float:
+        return (a + b) / 2
+
+    pairs = zip(first.products, last.products, strict=True)
+    return replace(
+        first,
+        peak_flops={d: mean(flops, last.peak_flops[d]) for d, flops in first.peak_flops.items()},
+        memory_bytes_per_s=mean(first.memory_bytes_per_s, last.memory_bytes_per_s),
+        products=tuple(replace(a, time_s=mean(a.time_s, b.time_s)) for a, b in pairs),
+        launch_s=mean(first.launch_s or 0.0, last.launch_s or 0.0),
     )
 
 

@@ -12,6 +12,7 @@ from torch import Tensor
 
 Kernel = Literal["aten", "mv", "onednn", "widened"]
 WIDENED_ROWS = 8  # with fewer the pass over the weight is not won back
+WIDENED_ELEMENTS = 1 << 20  # at a time: 4 MiB, which a cache holds, and no second weight
 AnyLinear = Callable[[Tensor], Tensor]  # also those of a model that is not ours
 
 
@@ -80,10 +81,15 @@ class WidenedLinear(MvLinear):
     def __call__(self, x: Tensor) -> Tensor:
         if x.shape[0] < WIDENED_ROWS:
             return super(WidenedLinear, self).__call__(x)
-        wide = torch.mm(x.float(), self.weight.float().t())
-        if self.bias is not None:
-            wide += self.bias
-        return wide.to(x.dtype)
+        wide_x, product = x.float(), x.new_empty((x.shape[0], self.weight.shape[0]))
+        outputs = max(1, WIDENED_ELEMENTS // self.weight.shape[1])
+        for start in range(0, self.weight.shape[0], outputs):
+            part = slice(start, start + outputs)
+            wide = torch.mm(wide_x, self.weight[part].float().t())
+            if self.bias is not None:
+                wide += self.bias[part]
+            product[:, part] = wide
+        return product
 
 
 @dataclass(slots=True)

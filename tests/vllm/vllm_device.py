@@ -31,7 +31,10 @@ def probe() -> dict[str, object]:
         "memory_bytes_per_s": stream.bytes_per_s,
         "kind": "achievable",
         "is_cpu": True,
-        "sources": {"memory_bytes_per_s": stream.kernel, "peak_flops": f"a product of size {gemm.n}"},
+        "sources": {
+            "memory_bytes_per_s": stream.kernel,
+            "peak_flops": f"a product of size {gemm.n}",
+        },
     }
 
 
