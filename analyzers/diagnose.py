@@ -141,7 +141,11 @@ def diagnose(
         goal=goal,
         verdict=verdict,
         document=document_verdict(
-            verdict.bottleneck, rules, preempts=preempts(capture), budget_by=_budget_by(run)
+            verdict.bottleneck,
+            rules,
+            preempts=preempts(capture),
+            queues=judgement.load == "overloaded",
+            budget_by=_budget_by(run),
         ),
         rules=rules,
         latency={**told, **client_latencies(capture)},

@@ -39,7 +39,7 @@ _STATUS |= {"ok": "green", "limited": "yellow", "missing": "bold red", "unknown"
 
 
 def render(diagnosis: Diagnosis, *, width: int = 100, color: bool = False) -> str:
-    """Return the report, no line wider than `width` except the document's one line."""
+    """Return the report, no line wider than `width`; the document's line is never broken."""
     return render_sections(sections(diagnosis), width=width, color=color)
 
 

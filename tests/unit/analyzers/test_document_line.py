@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from stallscope.analyzers.document import document_verdict
@@ -48,12 +50,27 @@ def test_the_line_names_classes_focus_and_what_cannot_be_observed() -> None:
     assert found.classes == ("capacity", "scheduling")
     assert found.advice == "decode first"
     assert found.sentence == (
-        "By the document's rules: capacity and scheduling; optimise decode first; "
-        "not observable: bandwidth."
+        "By the document's rules: capacity, scheduling; decode first; 1 not observable."
     )
     nothing = document_verdict("none", rules(), preempts=False)
     assert (nothing.classes, nothing.advice) == ((), None)
     assert nothing.sentence == "By the document's rules: no bottleneck shown."
+    named = document_verdict("none", rules(scheduling="not observable"), preempts=False)
+    assert named.sentence == (
+        "By the document's rules: no bottleneck shown; not observable: scheduling."
+    )
+
+
+@pytest.mark.parametrize(
+    "statuses", [*itertools.product(("met", "not met", "not observable"), repeat=4)], ids="/".join
+)
+def test_the_line_fits_a_terminal_of_80_columns(statuses: tuple[str, ...]) -> None:
+    names = ("capacity", "bandwidth", "scheduling", "decode_focus")
+    by_rule = dict(zip(names, statuses, strict=True))
+    found = document_verdict("none", rules(**by_rule), preempts=False)
+    assert len(found.sentence) <= 80
+    met = [name for name in names[:3] if by_rule[name] == "met"]
+    assert [name for name in names[:3] if name in found.sentence.partition(";")[0]] == met
 
 
 def why(
@@ -106,12 +123,20 @@ def test_scheduling_says_nothing_of_a_cap_that_may_not_be_the_cause() -> None:
     )
 
 
+def test_scheduling_without_a_queue_speaks_of_none() -> None:
+    found = document_verdict("scheduling", rules(), preempts=False, queues=False)
+    assert found.differs_because == (
+        "the scheduling rule is not met (scheduling numbers), yet requests that were let in get "
+        "hardly a token, or none"
+    )
+
+
 @pytest.mark.parametrize(
     ("bottleneck", "end"),
     [
         ("host", "but the step budget decides otherwise"),
         ("undetermined", "but the evidence does not settle what limits the run"),
-        ("none", "but nothing waits and the engine idles"),
+        ("none", "but the engine idles for most of the time"),
     ],
 )
 def test_a_rule_is_met_and_the_verdict_is_another(bottleneck: str, end: str) -> None:

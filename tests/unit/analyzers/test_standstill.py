@@ -72,6 +72,10 @@ def test_a_frozen_page_is_no_steady_load() -> None:
         ("the engine makes no progress under no cap", "requests that run get no tokens")
     ]
     assert "where the engine stands still" in found.remedies[0].action
+    assert found.document.differs_because == (
+        "the scheduling rule is not met (queue wait share 0.000 is below 0.20), "
+        "yet requests that were let in get hardly a token, or none"
+    )
 
 
 def test_half_of_the_time_decides() -> None:
