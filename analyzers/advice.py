@@ -155,7 +155,9 @@ def _of_class(case: _Case) -> Advice:
         kv_dtype=run.capture.subject.kv_dtype,
         found=case.found,
     )
-    of_room = (*fewer_at_once(run.capture), *one_copy(run.capture)) if case.is_capacity else ()
+    of_room: tuple[Remedy, ...] = ()
+    if case.is_capacity:
+        of_room = (*fewer_at_once(run.capture, run.span), *one_copy(run.capture))
     is_reserved = any(link.cause == NODES["reserved"] for link in verdict.chain)
     return Advice((*((RESERVE,) if is_reserved else ()), *of_room, *listed), _useless(case))
 

@@ -26,7 +26,9 @@ def _served(judgement: Judgement, found: Mapping[str, Measure]) -> str:
     if more is not None:
         text += f"; {more}"
     if decision.next_class is not None:
-        text += f"; next is {decision.next_class} at {percent(decision.next_share)}"
+        text += f"; next is {decision.next_class}"
+        if judgement.cliff is None:  # its next share is the line that its cost crossed
+            text += f" at {percent(decision.next_share)}"
     return text
 
 

@@ -47,7 +47,7 @@ def judge_run(run: Run) -> Judgement:
 
 def _alone(judgement: Judgement, decision: Decision, *, branch: str = "step") -> Judgement:
     return dataclasses.replace(
-        judgement, decision=decision, admission=None, preemption=None, branch=branch
+        judgement, decision=decision, admission=None, preemption=None, cliff=None, branch=branch
     )
 
 

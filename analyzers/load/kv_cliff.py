@@ -175,9 +175,9 @@ def cliff_note(capture: Capture) -> tuple[str, ...]:
     )
 
 
-def fewer_at_once(capture: Capture) -> tuple[Remedy, ...]:
+def fewer_at_once(capture: Capture, span: Span) -> tuple[Remedy, ...]:
     """Name the number of requests with which it was faster."""
-    worst = max(cliffs(capture.engine_samples), key=lambda c: len(c.full), default=None)
+    worst = worst_cliff(capture, span)
     if worst is None:
         return ()
     most, cap = worst.most_running, capture.subject.max_num_seqs

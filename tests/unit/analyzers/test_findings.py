@@ -47,6 +47,15 @@ def test_captures_and_their_findings() -> None:
     assert found(served(ROOM, FULL)) == "full-pool"
 
 
+def test_a_verdict_beside_the_full_pool_is_not_called_after_it() -> None:
+    """Another goal's headline, and memory that failed, are no full pool's finding."""
+    pool = served(ROOM, FULL)
+    assert diagnose(pool, goal="tpot").verdict.bottleneck == "undetermined"
+    assert found(pool, "tpot") == "step-unsettled"
+    failed = dataclasses.replace(pool, events=(event("oom", bytes=9),))
+    assert found(failed) == "out-of-memory"
+
+
 @pytest.mark.parametrize("limit", LIMIT_CLASS)
 def test_each_limit_is_a_finding_of_its_own(limit: str) -> None:
     queue = dataclasses.replace(judgement(LIMIT_CLASS[limit], limit, queues=True), branch="queue")

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from stallscope.analyzers.diagnose import diagnose
-from stallscope.analyzers.load.kv_cliff import cliffs
+from stallscope.analyzers.judge import Judgement
+from stallscope.analyzers.load.demand import UNKNOWN_DEMAND
+from stallscope.analyzers.load.kv_cliff import cliff_decision, cliffs
+from stallscope.analyzers.load.span import Span
+from stallscope.analyzers.sentences import verdict_sentence
+from stallscope.analyzers.step.limit import Decision
+from stallscope.analyzers.thresholds import Thresholds
 from stallscope.profiler.capture import Capture, EngineSample
 
 S = 1_000_000_000
@@ -99,3 +105,23 @@ def test_without_a_pool_or_tokens_nothing_is_said() -> None:
     for name in ("kv_used_fraction", "output_tokens_total", "input_tokens_total"):
         rest = tuple(s for s in capture.engine_samples if s.name != name)
         assert cliffs(rest) == ()
+
+
+def test_what_would_limit_next_has_no_share_of_the_step() -> None:
+    """Beside the loss stands the line that it crossed, a fifth of the time: no class's part."""
+    (cliff,) = cliffs(served(ROOM, FULL).engine_samples)
+    step = Decision("bandwidth", 0.7, 0.1, None, 0.2, 0.4, "a test")
+    decision = cliff_decision(cliff, Span(0, 600 * S), step, Thresholds())
+    judged = Judgement("served", decision, UNKNOWN_DEMAND, None, (), cliff=cliff)
+    said = verdict_sentence(judged, {}, None, trace="", t=Thresholds())
+    assert said.endswith("is preempted and prefilled again; next is bandwidth.")
+
+
+def test_the_remedy_is_of_the_engine_that_the_verdict_names() -> None:
+    """One is full for longer and loses half of that, the other more than two thirds of its time."""
+    longer = served((22, 7, 0.92, 60.0, 2000.0), (40, 8, 0.99, 30.0, 600.0)).engine_samples
+    worse = served(ROOM, (32, 8, 0.99, 18.0, 600.0)).engine_samples
+    both = (*longer, *(s._replace(engine="1") for s in worse))
+    found = diagnose(Capture(engine_samples=both, meta={"ended": {}}))
+    assert "the engine makes 18.0 tokens/s" in found.verdict.sentence
+    assert "the engine makes 18.0 tokens/s" in found.remedies[0].action
