@@ -45,6 +45,9 @@ def _of_rules(
         how["scheduling"] = "record requests, or the engine's waiting and running"
     elif any(m.name == "queue_wait_share" and m.side for m in scheduling.measures):
         how["scheduling"] = "record how long preempted requests wait (preempted_ns)"
+    focus = {m.name for m in by_id(rules, "decode-focus").measures}
+    if focus == {"decode_share_requests", "decode_share_engine"}:
+        how["decode-focus"] = "add --model and --gpu: they tell what of a mixed step is decode"
     if is_client_only:
         how |= dict.fromkeys(("capacity", "scheduling", "decode-focus"), _BESIDE)
     if subject.isolated_phases:

@@ -143,20 +143,33 @@ _INTERFERENCE = {
 
 
 def decode_rule(evidence: RuleEvidence, t: Thresholds) -> RuleResult:
-    """Decode takes most of the time, seen from the requests and from the engine."""
+    """Decode takes most of the time, seen from the requests and from the engine.
+
+    Where no model splits mixed steps, bounds settle the engine's view one way each.
+    """
     text = f"decode share > {t.decode_share:.2f}, from requests and from the engine"
     requests, engine = evidence.decode_requests, evidence.decode_engine
     shown = tuple(m for m in (requests, *engine) if m is not None)
     if requests is None or not engine:
         missing = "decode_requests" if requests is None else "decode_engine"
         return RuleResult("decode-focus", text, UNSEEN, evidence.why[missing], shown)
-    by_request, by_engine = requests.value > t.decode_share, engine[0].value > t.decode_share
-    numbers = f"{requests.value:.3f} of the requests' time, {engine[0].value:.3f} of step time"
-    if by_request != by_engine:
+    by_request, (by_engine, _) = requests.value > t.decode_share, is_above(engine, t.decode_share)
+    numbers = f"{requests.value:.3f} of the requests' time, {_of_steps(engine)} of step time"
+    if by_request and by_engine is None:
+        why = "no cost model tells how much of the mixed steps is decode"
+        return RuleResult("decode-focus", text, UNSEEN, f"{numbers}: {why}", shown)
+    if by_engine is not None and by_request != by_engine:
         why = f"the two views disagree: {_INTERFERENCE[by_request]}"
         return RuleResult("decode-focus", text, NOT_MET, f"{numbers}; {why}", shown)
     status = MET if by_request else NOT_MET
     return RuleResult("decode-focus", text, status, numbers, shown)
+
+
+def _of_steps(engine: Sequence[Measure]) -> str:
+    value = next((m for m in engine if m.side is None), None)
+    if value is not None:
+        return f"{value.value:.3f}"
+    return " to ".join(f"{m.value:.3f}" for m in engine)
 
 
 def evaluate(evidence: RuleEvidence, t: Thresholds) -> tuple[RuleResult, ...]:

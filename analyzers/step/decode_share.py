@@ -133,13 +133,18 @@ def from_engine(costs: Sequence[StepCost], cost: CostModel | None) -> EngineShar
 
 
 def engine_measures(share: EngineShare) -> tuple[Measure, ...]:
-    """State the engine's share and, where mixed steps widen it, its bounds."""
+    """State the engine's share and, where mixed steps widen it, its bounds.
+
+    Without a model there are only those: a prompt's row takes other time than one of decode.
+    """
     name, unit = "decode_share_engine", "fraction"
     if share.low == share.high:
         return (Measure(name, share.value, unit, "measured", "step time by phase"),)
-    how = "the cost model" if share.is_split_by_model else "requests"
-    return (
-        Measure(name, share.value, unit, "estimated", f"step time, mixed steps split by {how}"),
+    bounds = (
         Measure(name, share.low, unit, "bound", "mixed steps all to prefill", "lower"),
         Measure(name, share.high, unit, "bound", "mixed steps all to decode", "upper"),
     )
+    if not share.is_split_by_model:
+        return bounds
+    source = "step time, mixed steps split by the cost model"
+    return (Measure(name, share.value, unit, "estimated", source), *bounds)

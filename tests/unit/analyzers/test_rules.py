@@ -250,6 +250,28 @@ def test_decode_focus_needs_both_views(
     assert decode_rule(found, T).status == status
 
 
+@pytest.mark.parametrize(
+    ("requests", "low", "high", "status"),
+    [
+        (0.95, 0.91, 0.99, "met"),  # whatever mixed steps are
+        (0.95, 0.10, 0.90, "not met"),
+        (0.95, 0.10, 0.91, "not observable"),
+        (0.85, 0.10, 0.91, "not met"),  # both must be above
+    ],
+)
+def test_decode_focus_by_bounds_where_no_model_splits_mixed_steps(
+    requests: float, low: float, high: float, status: str
+) -> None:
+    engine = (
+        bound("decode_share_engine", low, "lower"),
+        bound("decode_share_engine", high, "upper"),
+    )
+    found = evidence(decode_requests=value("decode_share_requests", requests), decode_engine=engine)
+    rule = decode_rule(found, T)
+    assert rule.status == status
+    assert f"{low:.3f} to {high:.3f} of step time" in rule.reason
+
+
 def test_decode_focus_tells_which_way_the_views_disagree() -> None:
     def reason(requests: float, engine: float) -> str:
         found = evidence(
