@@ -46,6 +46,7 @@ from stallscope.analyzers.words import percent
 from stallscope.profiler.capture import Capture
 
 _WORTH_SAYING = 0.01
+_RATE_ALONE = 0.7  # confidence: of eight labelled captures that show no more, five were so
 _NEARLY_FULL = 0.80  # of a KV pool: below it there is room for every usual request
 MOST = 0.5  # of the waiting time a limit must explain; of the run, a queue must stand
 
@@ -139,6 +140,19 @@ def admission_decision(
     return Decision(bottleneck, share, next_share, next_class, unseen, quality, reason, limit=limit)
 
 
+def _of_rate_alone(decision: Decision, budgets: Sequence[PhaseBudget], t: Thresholds) -> Decision:
+    """Be less sure of prompts where no step budget says that their arithmetic takes the time.
+
+    A host or a link may set the rate at which they are taken in as well.
+    """
+    budget = overall(budgets)
+    if decision.limit != "prefill":
+        return decision
+    if budget is not None and budget.budget and limit_of_budget(budget, t).bottleneck == "compute":
+        return decision
+    return dataclasses.replace(decision, cap=min(decision.cap, _RATE_ALONE))
+
+
 def is_roomy(capture: Capture, span: Span) -> bool:
     """Tell whether sampled KV pools never were nearly full; False where nothing tells."""
     found = {m.name: m.value for m in pool_measures(capture, span)}
@@ -215,7 +229,7 @@ def judge(
         )
         if decision.limit in ("prefill", "tokens") and observe_projected(capture, span) is not None:
             decision = dataclasses.replace(decision, next_class="capacity")
-        branch = "queue"
+        decision, branch = _of_rate_alone(decision, budgets, t), "queue"
     elif load == "overloaded" and (demand.idle_share or 0.0) >= t.underloaded_share:
         decision, branch = with_room(demand, t), "load"
     elif (stood := standstill_share(capture.engine_samples, span)) >= MOST:

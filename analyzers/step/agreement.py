@@ -11,7 +11,7 @@ from stallscope.analyzers.quantities import (
     Quantity,
     observe,
 )
-from stallscope.analyzers.step.limit import Decision
+from stallscope.analyzers.step.limit import MOST_SURE, Decision
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.analyzers.words import both, percent
 from stallscope.profiler.capture import Capture
@@ -72,7 +72,8 @@ def with_counters(decision: Decision, capture: Capture, t: Thresholds) -> Decisi
     else:
         agrees = _verdict(decision.bottleneck, share, counters, t)
     if agrees > 0:
-        return dataclasses.replace(decision, quality=1.0 - (1.0 - decision.quality) / 2)
+        quality = 1.0 - (1.0 - decision.quality) / 2
+        return dataclasses.replace(decision, quality=quality, cap=MOST_SURE)
     if agrees == 0:
         return decision
     seen = [f"{name} at {percent(v)}" for name, v in counters.items() if v is not None]

@@ -11,6 +11,10 @@ from stallscope.analyzers.words import percent
 
 _HARDLY = 0.05  # of the step: less than this is no candidate, and not worth a word
 _NOTHING = 0.005  # of the step: what would be told as 0 % is not the largest of anything
+MOST_SURE = 0.99  # of any evidence
+# Launch gaps that nothing shows lie in the unexplained: were all of it the host's, no class would
+# be clear of the next.
+_HOST_UNSEEN = 0.65
 MUCH_UNEXPLAINED = 0.25  # from this share on it may hide what limits, and is worth a trace
 IN_KERNELS = ("bandwidth", "compute")  # what limits a kernel
 CLASS_PARTS: Mapping[str, tuple[str, ...]] = {
@@ -38,7 +42,7 @@ class Decision:
     quality: float
     reason: str
     between: tuple[str, ...] = ()
-    cap: float = 0.99  # the most confidence this kind of evidence allows
+    cap: float = MOST_SURE  # the most confidence this kind of evidence allows
     limit: str | None = None  # a key of admission.LIMIT_CLASS
     finding: str | None = None  # in docs/findings.md, where no class and no limit tells
     headline: str | None = None
@@ -65,6 +69,15 @@ def _is_model_error(budget: PhaseBudget, t: Thresholds) -> bool:
     return part_share(budget, "unexplained") < t.model_error
 
 
+def _most_sure(budget: PhaseBudget, first: str, share: float, t: Thresholds) -> float:
+    """Return the most confidence that a class may have which the unseen host might exceed."""
+    host = next((p for p in budget.budget if p.part == "host"), None)
+    if first == "host" or host is None or host.side is None:
+        return MOST_SURE
+    is_clear = share >= t.limit_margin * part_share(budget, "host", "unexplained")
+    return MOST_SURE if is_clear else _HOST_UNSEEN
+
+
 def limit_of_budget(budget: PhaseBudget, t: Thresholds) -> Decision:
     """Decide from a step budget; `unexplained` never competes.
 
@@ -87,7 +100,8 @@ def limit_of_budget(budget: PhaseBudget, t: Thresholds) -> Decision:
     quality = _quality(budget, first)
     if share >= t.limit_share and share >= t.limit_margin * next_share:
         after = second if next_share > _HARDLY else None
-        return Decision(first, share, next_share, after, unexplained, quality, what)
+        most = _most_sure(budget, first, share, t)
+        return Decision(first, share, next_share, after, unexplained, quality, what, cap=most)
     between: tuple[str, ...]
     if share < t.limit_share:
         if share < _NOTHING:

@@ -254,6 +254,16 @@ def test_a_flat_prompt_rate_under_known_caps_is_the_prompts_themselves() -> None
     assert too_few.shares == {"unknown": 1.0}
 
 
+def test_a_steady_rate_alone_does_not_tell_what_sets_it() -> None:
+    """Prompts under every cap, and no step budget: a host or a link may be as slow."""
+    series = {
+        name: tuple(map(float, value)) if isinstance(value, tuple) else (float(value),) * 5
+        for name, value in STEADY.items()
+    }
+    verdict = diagnose(Capture(LIMITS, engine_samples=gauges(1000.0, **series))).verdict
+    assert (verdict.bottleneck, verdict.limit, verdict.confidence) == ("compute", "prefill", 0.7)
+
+
 @pytest.mark.parametrize(
     ("subject", "change", "limit"),
     [

@@ -79,3 +79,10 @@ def test_a_gpu_says_nothing_of_a_run_on_the_cpu() -> None:
     with_gpu = Capture(subject=ON_CPU, steps=steps, device_samples=samples("gpm_dram_util", 0.05))
     without = dataclasses.replace(with_gpu, device_samples=())
     assert diagnose(with_gpu).verdict == diagnose(without).verdict
+
+
+def test_a_counter_that_agrees_shows_that_no_unseen_host_limits() -> None:
+    held = Decision("bandwidth", 0.8, 0.0, None, 0.1, 0.4, "a test", cap=0.65)
+    for dram, most in ((0.61, 0.99), (0.59, 0.65)):
+        seen = Capture(device_samples=samples("gpm_dram_util", dram))
+        assert with_counters(held, seen, T).cap == most

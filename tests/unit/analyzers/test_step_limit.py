@@ -112,6 +112,23 @@ def test_a_traced_host_does_not_hide_in_the_unexplained() -> None:
     assert traced(weights=0.401).bottleneck == "bandwidth"
 
 
+def test_a_host_that_is_not_seen_may_be_more_than_what_is() -> None:
+    """Were all of the rest the host's, no class would be clear of it: 0.556 ÷ 0.444 is 1.25."""
+
+    def most(**shares: float) -> float:
+        found = budget(**shares)
+        parts = tuple(
+            dataclasses.replace(p, provenance="bound", side="lower") if p.part == "host" else p
+            for p in found.budget
+        )
+        return limit_of_budget(dataclasses.replace(found, budget=parts), T).cap
+
+    assert most(weights=0.5) == most(weights=0.555) == 0.65
+    assert most(weights=0.5, compute=0.3) == most(weights=0.556) == 0.99
+    assert most(host=0.5, weights=0.1) == 0.99
+    assert limit(weights=0.5).cap == 0.99  # the host's time was measured: it is in no other part
+
+
 def test_linears_beyond_what_explains_them_are_said() -> None:
     slow = dataclasses.replace(budget(host=0.1), excess_s=0.43)  # of a second
     reason = "the host takes 10 % of step time, the largest known part; 90 % is unexplained"
