@@ -6,11 +6,11 @@ little more room, whatever a division of the formula by the ranks would say.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from stallscope.analyzers.cost.kv_bytes import cache_dtype, kv_bytes_per_token, kv_formula
 from stallscope.analyzers.result import Remedy, WontHelp
+from stallscope.analyzers.stated.said import engines_word, positive, ranks_of
 from stallscope.analyzers.step.limit import QUALITY, Decision
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.evidence import Measure
@@ -18,7 +18,6 @@ from stallscope.profiler.wording import figure
 
 LEAST = 1.9  # copies: the engine rounds the figures that it prints
 _MOST_SURE = 0.6  # where a start is all there is: nobody yet asked for more than the pool holds
-_STATED = ("server_log", "metrics_page")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,33 +53,21 @@ def observe_copies(capture: Capture) -> KvCopies | None:
     Layers with a window or a recurrent state take no fixed bytes a token, and of a pipeline a rank
     holds some layers only: nothing is said of those.
     """
-    said: dict[str, object] = {}
-    for name in _STATED:
-        stated = capture.meta.get(name)
-        said |= dict(stated) if isinstance(stated, Mapping) else {}
-    subject = capture.subject
+    said, subject = engines_word(capture), capture.subject
     spec, dtype = subject.model, cache_dtype(subject)
-    size, tokens = _positive(said, "kv_bytes"), _positive(said, "kv_tokens")
-    if _positive(said, "kv_blocks_override"):
+    size, tokens = positive(said, "kv_bytes"), positive(said, "kv_tokens")
+    if positive(said, "kv_blocks_override"):
         return None  # the pool does not fill that memory
-    replicas = _positive(said, "data_parallel") or 1.0
-    ranks = round(_positive(said, "tensor_parallel") or subject.num_devices / replicas)
+    ranks = ranks_of(capture, said)
     if spec is None or dtype is None or size is None or tokens is None or ranks < 2:
         return None
-    if (_positive(said, "pipeline_parallel") or 1) > 1 or spec.has_state:
+    if (positive(said, "pipeline_parallel") or 1) > 1 or spec.has_state:
         return None
     if spec.sliding_window is not None or spec.local_layers:
         return None
     whole = kv_bytes_per_token(spec, dtype)
     found = KvCopies(ranks, size / tokens, whole, tokens, kv_formula(spec))
     return found if LEAST <= found.copies <= 1.05 * ranks else None
-
-
-def _positive(said: Mapping[str, object], name: str) -> float | None:
-    value = said.get(name)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if 0 < value < 2**63 else None
 
 
 def decide_by_copies(capture: Capture) -> Decision | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from stallscope.analyzers.cost.arithmetic import weight_bytes
 from stallscope.analyzers.cost.kv_bytes import cache_dtype, kv_bytes_per_token
+from stallscope.analyzers.stated.said import engines_word, positive, ranks_of
 from stallscope.analyzers.words import percent
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.evidence import Measure
@@ -15,7 +16,6 @@ WORTH_SAYING = 0.05  # engines round what they print, and load a little besides 
 # Ranks that split a context by eight and a cache of half the bytes; past that one of the figures
 # is of something else.
 _MOST_APART = 16.0
-_SOURCES = ("server_log", "metrics_page")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,26 +48,22 @@ def engine_figures(capture: Capture) -> tuple[EngineFigure, ...]:
     Of a pipeline a device holds some layers only; with offloaded weights it holds fewer; windows
     and recurrent states take no fixed bytes a token: there nothing is counted.
     """
-    said: dict[str, object] = {}
-    for source in _SOURCES:
-        stated = capture.meta.get(source)
-        said |= dict(stated) if isinstance(stated, Mapping) else {}
-    return tuple(_figures(capture, said))
+    return tuple(_figures(capture, engines_word(capture)))
 
 
 def _figures(capture: Capture, said: Mapping[str, object]) -> Iterator[EngineFigure]:
     subject = capture.subject
     spec, dtype = subject.model, subject.dtype
-    ranks = round(_positive(said, "tensor_parallel") or subject.num_devices)
-    is_whole = (_positive(said, "pipeline_parallel") or 1) <= 1
-    loaded, counted = _positive(said, "weights_bytes"), None
+    ranks = ranks_of(capture, said)
+    is_whole = (positive(said, "pipeline_parallel") or 1) <= 1
+    loaded, counted = positive(said, "weights_bytes"), None
     if loaded is not None:
         if spec is not None and dtype is not None and is_whole and not subject.cpu_offload_bytes:
             counted = weight_bytes(spec, dtype, tensor_parallel=ranks)
         source = "the engine's own line on what loading the model took"
         yield EngineFigure("weights_bytes_stated", "weights", loaded, counted, source, ranks)
-    size, tokens = _positive(said, "kv_bytes"), _positive(said, "kv_tokens")
-    if size is None or tokens is None or _positive(said, "kv_blocks_override"):
+    size, tokens = positive(said, "kv_bytes"), positive(said, "kv_tokens")
+    if size is None or tokens is None or positive(said, "kv_blocks_override"):
         return  # an overridden pool does not fill the memory that was found for it
     kv_dtype, counted = cache_dtype(subject), None
     is_plain = spec is not None and not spec.has_state and not spec.local_layers
@@ -76,13 +72,6 @@ def _figures(capture: Capture, said: Mapping[str, object]) -> Iterator[EngineFig
     source = "the engine's KV bytes ÷ the tokens that it says they hold"
     name, what = "kv_bytes_per_token_stated", "KV cache per token"
     yield EngineFigure(name, what, size / tokens, counted, source, ranks)
-
-
-def _positive(said: Mapping[str, object], name: str) -> float | None:
-    value = said.get(name)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if 0 < value < 2**63 else None
 
 
 def engine_measures(capture: Capture) -> tuple[Measure, ...]:

@@ -43,6 +43,15 @@ def test_weights_by_hand_and_where_the_line_lies() -> None:
     assert "10 % less. A step may not read all that was loaded" in said
 
 
+def test_replicas_of_a_model_each_hold_it_whole() -> None:
+    """Eight devices, eight replicas: all 16 GB lie on each, as the engine says."""
+    subject = Subject(LLAMA, None, 8, "bf16", "bf16")
+    capture = capture_of(subject, weights_bytes=2 * 8_030_261_248, data_parallel=8)
+    (figure,) = engine_figures(capture)
+    assert (figure.ranks, figure.counted) == (1, 2 * 8_030_261_248)
+    assert disagreements(capture) == ()
+
+
 def test_a_latent_lies_whole_on_each_of_eight_ranks() -> None:
     """46.80 GiB a rank held 715,072 tokens (vLLM's lines): 70,274 bytes, where we count 70,272."""
     said = {"kv_bytes": 46.80 * GIB, "kv_tokens": 715_072, "tensor_parallel": 8}
