@@ -28,12 +28,17 @@ def client_trial(capture: Capture) -> Trial | None:
 
 
 def _judged(told: Mapping[str, object]) -> Trial | None:
-    rows, judged = told.get("trials"), told.get("judged")
+    rows = told.get("trials")
     if not isinstance(rows, list | tuple):
         return None
-    index = judged if isinstance(judged, int) and 0 <= judged < len(rows) else 0
+    index = _index(told, len(rows))
     found = trials_from_json(rows[index : index + 1])
     return found[0] if found else None
+
+
+def _index(told: Mapping[str, object], count: int) -> int:
+    judged = told.get("judged")
+    return judged if isinstance(judged, int) and 0 <= judged < count else 0
 
 
 def is_benchmark_only(capture: Capture) -> bool:
@@ -50,7 +55,9 @@ def is_timed_by_client(capture: Capture) -> bool:
 
 
 def of_trial(capture: Capture, index: int) -> Capture:
-    """Return the capture as it would be with another trial judged."""
+    """Return the capture as it would be with another trial judged; of the judged one as it is."""
+    if index == _index(_meta(capture), len(trials_of(capture))):
+        return capture
     meta = {**capture.meta, "benchmark": {**_meta(capture), "judged": index}}
     capture = dataclasses.replace(capture, meta=meta, requests=(), tokens=())
     trial = judged_trial(capture) or Trial("")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from capture_builders import request
 from trial_captures import of_trials, trial
 
 from stallscope.analyzers.benchmark.sweep import build_sweep
@@ -129,3 +130,14 @@ def test_no_knee_is_told_of_another_workload_or_where_there_is_none() -> None:
     loads = (at(1, 100.0), at(2, 200.0), at(4, 220.0))
     assert "knee" not in about(*loads, longer, judged=3)
     assert "knee" not in about(at(1, 100.0), at(2, 200.0), at(4, 390.0), judged=2)
+
+
+def test_the_judged_load_has_the_verdicts_class() -> None:
+    """Two bursts of 1.1 s in 9.1 s: idle for 76 %, which means of 2.2 in flight do not show."""
+    sent = [0.0] * 10 + [8000.0] * 10
+    bursts = tuple(request(i, at, None, at + 100, at + 1100) for i, at in enumerate(sent))
+    both = trial(rate=2.0, duration=10.0), trial(rate=1.0, duration=10.0)
+    found = diagnose(of_trials(*both, requests=bursts))
+    assert found.sweep is not None
+    classes = {row.requests_per_s: row.bottleneck for row in found.sweep.rows}
+    assert classes[2.0] == found.verdict.bottleneck == "none"
