@@ -6,7 +6,9 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from stallscope.analyzers.load.counted import counted_throughput
 from stallscope.analyzers.load.engines import moments
+from stallscope.analyzers.load.span import run_span
 from stallscope.analyzers.result import Diagnosis, Fleet, Replica
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.profiler.capture import Capture
@@ -74,7 +76,7 @@ def _replica(one: Judged) -> Replica:
         waiting=found.get("waiting_mean"),
         running=_mean_running(one.capture),
         kv_used=_most_used(one.capture),
-        output_tokens_per_s=_rate(one.capture, "output_tokens_total"),
+        output_tokens_per_s=_rate(one.capture),
         limit=verdict.limit,
     )
 
@@ -95,18 +97,12 @@ def _most_used(capture: Capture) -> float | None:
     )
 
 
-def _rate(capture: Capture, name: str) -> float | None:
-    """Return how fast a counter rose from its first sample to its last, over all engines."""
-    ends: dict[str, list[tuple[int, float]]] = {}
-    for sample in capture.engine_samples:
-        if sample.name == name:
-            ends.setdefault(sample.engine, []).append((sample.t_ns, sample.value))
-    rates = [
-        (rows[-1][1] - rows[0][1]) / ((rows[-1][0] - rows[0][0]) * 1e-9)
-        for rows in ends.values()
-        if rows[-1][0] > rows[0][0]
-    ]
-    return sum(rates) if rates else None
+def _rate(capture: Capture) -> float | None:
+    """Return the tokens that all of the replica's engines generated a second."""
+    span = run_span(capture)
+    if span is None:
+        return None
+    return counted_throughput(capture.engine_samples, span).output_tokens_per_s
 
 
 def _marked(group: Sequence[Replica]) -> Iterator[Replica]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -14,7 +13,7 @@ import typer
 from stallscope.described_device import described_device
 from stallscope.errors import CaptureError, InputError, UsageError
 from stallscope.garbage import collected_seldom
-from stallscope.judge import judge_capture
+from stallscope.judge import judge_capture, of_itself
 from stallscope.named_specs import model_or_why, noting
 from stallscope.offsets import offsets_of
 from stallscope.options import (
@@ -125,9 +124,8 @@ def local(names: Sequence[str]) -> Iterator[list[Path]]:
 
 def named(capture: Capture, paths: Sequence[Path], names: Sequence[str]) -> Capture:
     """Name sources as the user does. A capture that names no source is the source itself."""
-    from stallscope.profiler.capture import Source
     from stallscope.profiler.renamed import renamed
 
     if not capture.sources:
-        return replace(capture, sources=(Source(0, "stallscope", names[0], "monotonic", 0, 0),))
+        return of_itself(capture, names[0])
     return renamed(capture, {str(path): name for path, name in zip(paths, names, strict=True)})

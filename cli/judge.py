@@ -27,16 +27,21 @@ def judge(
     `facts` are Subject fields that the user states. Where the capture names no source,
     it is the source itself, under `name` if its path means nothing to the user.
     """
+    from stallscope.profiler.capture_file import read_capture
+
+    capture = of_itself(read_capture(path), name or str(path))
+    return judge_capture(capture, thresholds=thresholds, goal=goal, facts=facts)
+
+
+def of_itself(capture: Capture, name: str) -> Capture:
+    """Make a capture that names no source the source itself, under `name`."""
     from dataclasses import replace
 
     from stallscope.profiler.capture import Source
-    from stallscope.profiler.capture_file import read_capture
 
-    capture = read_capture(path)
-    if not capture.sources:
-        itself = Source(0, "stallscope", name or str(path), "monotonic", 0, 0)
-        capture = replace(capture, sources=(itself,))
-    return judge_capture(capture, thresholds=thresholds, goal=goal, facts=facts)
+    if capture.sources:
+        return capture
+    return replace(capture, sources=(Source(0, "stallscope", name, "monotonic", 0, 0),))
 
 
 def judge_capture(

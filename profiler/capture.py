@@ -24,6 +24,9 @@ Phase = Literal["prefill", "decode", "mixed", "other"]
 SAMPLE_WINDOW_NS = 1_000_000_000
 LEAST_STRETCH_NS = 2 * SAMPLE_WINDOW_NS
 
+# The engine sample of a process of its own, which works on while the engine stands still.
+FRONTEND_CPU = "frontend_cpu_s_total"
+
 
 class Source(NamedTuple):
     """A file, process or server that rows came from, and how its clock maps to ours."""

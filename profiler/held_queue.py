@@ -10,7 +10,6 @@ from stallscope.profiler.capture import EngineSample
 _LEAST_STEPS = 5  # a long prompt in chunks keeps the next one out for a step or two
 _FULL = 0.95
 
-OF_FRONTEND = ("frontend_cpu_s_total",)  # of a process of its own, which works on meanwhile
 Moment = dict[str, float]  # one engine at one time, by name
 
 

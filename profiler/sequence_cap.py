@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from stallscope.profiler.cap_proof import is_proven, only_decodes
-from stallscope.profiler.capture import EngineSample
-from stallscope.profiler.held_queue import OF_FRONTEND, Moment, running_while_held
+from stallscope.profiler.capture import FRONTEND_CPU, EngineSample
+from stallscope.profiler.held_queue import Moment, running_while_held
 
 VLLM_DEFAULTS = (128, 256, 1024)  # max_num_seqs by device and version, if nobody sets it
 _PINNED = 0.8  # of the moments with a queue at the cap
@@ -124,7 +124,7 @@ def _gate(samples: Sequence[EngineSample], most: float, source: str, moment: str
 def _moments(samples: Sequence[EngineSample]) -> list[Moment]:
     found: dict[tuple[str, int], Moment] = {}
     for sample in samples:
-        if sample.name not in OF_FRONTEND:
+        if sample.name != FRONTEND_CPU:
             found.setdefault((sample.engine, sample.t_ns), {})[sample.name] = sample.value
     moments, last = [], dict[str, Moment]()
     for (engine, _), moment in found.items():

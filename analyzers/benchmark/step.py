@@ -18,7 +18,7 @@ from stallscope.analyzers.benchmark.facts import (
 from stallscope.analyzers.cost.calibration import NoCostModel
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.result import PhaseBudget
-from stallscope.analyzers.step.budget import StepCost, cost_steps, overall, phase_budgets
+from stallscope.analyzers.step.budget import StepCost, cost_steps, overall, phase_budgets, repeated
 from stallscope.analyzers.step.limit import QUALITY, Decision, limit_of_budget
 from stallscope.analyzers.step.mean_step import mean_step
 from stallscope.analyzers.thresholds import Thresholds
@@ -160,12 +160,4 @@ def all_steps(budgets: Sequence[PhaseBudget], capture: Capture) -> tuple[PhaseBu
         return tuple(budgets)
     tokens = (trial.completed or 0) * max(0.0, (trial.output_tokens or 0.0) - 1.0)
     count = max(1, round(tokens / batch / max(1.0, trial.tokens_per_step or 1.0)))
-    return tuple(
-        dataclasses.replace(
-            b,
-            count=count,
-            time_s=b.time_s * count,
-            budget=tuple(dataclasses.replace(p, time_s=p.time_s * count) for p in b.budget),
-        )
-        for b in budgets
-    )
+    return repeated(budgets, count)

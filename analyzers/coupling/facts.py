@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from stallscope.analyzers.judge import Judgement
 from stallscope.analyzers.load.first_token import most_have_begun
+from stallscope.analyzers.queue_words import kv_has_room
 from stallscope.profiler.evidence import Measure
 
-_ROOMY = 0.95  # a pool that was never this full refused nobody by itself
 # Engines whose scheduler, as it comes, keeps room for output: TensorRT-LLM for all that is allowed
 # (GUARANTEED_NO_EVICT), SGLang for a share of it (--schedule-conservativeness).
 _RESERVING = ("tensorrt-llm", "sglang")
@@ -32,9 +32,8 @@ def facts_of(
     facts["waits_for_first"] = float(not begun)
     counted = facts.get("preemptions", 0.0) > 0
     facts["only_inferred"] = float(not counted and facts.get("preemptions_inferred", 0.0) > 0)
-    peak = facts.get("kv_used_peak")
-    if peak is not None and limit == "kv" and not is_thrash and queues:
-        facts["reserves"] = float(peak < _ROOMY and (engine or "").lower() in _RESERVING)
+    if "kv_used_peak" in found and limit == "kv" and not is_thrash and queues:
+        facts["reserves"] = float(kv_has_room(found) and (engine or "").lower() in _RESERVING)
     if facts.get("ridge") and "intensity_decode" in facts:
         facts["intensity_of_ridge"] = facts["intensity_decode"] / facts["ridge"]
     return facts

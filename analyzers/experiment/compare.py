@@ -10,16 +10,10 @@ from stallscope.analyzers.experiment.groups import groups_of
 from stallscope.analyzers.experiment.load_sweep import judge_loads, load_among
 from stallscope.analyzers.experiment.result import Comparison, Conclusion, Finding, Run
 from stallscope.analyzers.experiment.settings import Setting, setting_of
+from stallscope.analyzers.step.limit import QUALITY
 from stallscope.analyzers.words import both
-from stallscope.profiler.evidence import Provenance
 from stallscope.profiler.wording import figure
 
-_QUALITY: dict[Provenance, float] = {
-    "measured": 1.0,
-    "bound": 0.8,
-    "derived": 0.7,
-    "estimated": 0.4,
-}
 _MOST_SURE = 0.9
 _STEPS = ("tpot_s", "itl_s", "decode_step_s")  # what a burden adds to, once a step
 # The figure that speaks for a run, best first; of a table its own first column.
@@ -57,7 +51,7 @@ def compare(
         conclusion = Conclusion("undetermined", 0.0, why)
         return Comparison(version, told, name, figure, apart, groups, (), conclusion)
     findings = tuple(finding_of(g, setting, is_step=_plain(figure) in _STEPS) for g in groups)
-    quality = min(_QUALITY[run.figures[figure].provenance] for run in told if figure in run.figures)
+    quality = min(QUALITY[run.figures[figure].provenance] for run in told if figure in run.figures)
     conclusion = _conclude(findings, setting, quality)
     return Comparison(version, told, name, figure, apart, groups, findings, conclusion)
 

@@ -13,7 +13,7 @@ from stallscope.analyzers.measures import measure
 from stallscope.analyzers.step.limit import QUALITY, Decision
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.analyzers.words import percent
-from stallscope.profiler.capture import Capture
+from stallscope.profiler.capture import FRONTEND_CPU, Capture
 from stallscope.profiler.evidence import Measure
 from stallscope.profiler.wording import counted, figure
 
@@ -22,7 +22,6 @@ _LEAST_S = 0.1
 _LEAST_COUNT = 5  # of first tokens that the server counted
 # Of one core, by the process that takes requests in: Python does no more at a time, and what it
 # hands to threads comes on top.
-_CPU = "frontend_cpu_s_total"
 CORE_FULL = 0.9
 CORE_AT_REST = 0.5  # of one core: what has half of its time left is not what requests wait for
 _MOST_SURE = 0.75
@@ -77,11 +76,13 @@ def observe_in_front(capture: Capture, span: Span) -> InFront | None:
 def frontend_cores(capture: Capture, span: Span) -> float | None:
     """Return the CPU cores that the servers' own processes used, at the most; None if untold."""
     cores = []
-    for engine in {s.engine for s in capture.engine_samples if s.name == _CPU}:
+    for engine in {s.engine for s in capture.engine_samples if s.name == FRONTEND_CPU}:
         rows = sorted(
             (s.t_ns, s.value)
             for s in capture.engine_samples
-            if s.engine == engine and s.name == _CPU and span.start_ns <= s.t_ns <= span.end_ns
+            if s.engine == engine
+            and s.name == FRONTEND_CPU
+            and span.start_ns <= s.t_ns <= span.end_ns
         )
         if len(rows) > 1 and rows[-1][0] > rows[0][0]:
             cores.append((rows[-1][1] - rows[0][1]) / ((rows[-1][0] - rows[0][0]) * 1e-9))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from stallscope.profiler.capture import Capture
+from stallscope.profiler.capture import FRONTEND_CPU, Capture
 
 _STANDS_NS = 25_000_000_000  # for that long it is a standstill, and no moment
-_FRONTEND = "frontend_cpu_s_total"  # of a process of its own, which works on meanwhile
 _STILL = (
     "No figure of the engine changed from one reading to the next, its tokens neither: they are of "
     "one moment. A page that something keeps and serves again looks the same."
@@ -39,7 +38,7 @@ def is_still(capture: Capture) -> bool:
     if "output_tokens_total" not in names or len(set(times)) < 2:
         return False
     runs = any(max(found) > 0 for (_, name), found in values.items() if name == "running")
-    is_same = all(len(found) == 1 for (_, name), found in values.items() if name != _FRONTEND)
+    is_same = all(len(found) == 1 for (_, name), found in values.items() if name != FRONTEND_CPU)
     return runs and is_same and max(times) - min(times) < _STANDS_NS
 
 

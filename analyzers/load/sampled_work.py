@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,7 +14,7 @@ from stallscope.analyzers.load.pool_context import Context, pool_context
 from stallscope.analyzers.load.sampled_steps import Interval, intervals
 from stallscope.analyzers.load.span import Span
 from stallscope.analyzers.result import PhaseBudget
-from stallscope.analyzers.step.budget import StepCost, cost_steps, phase_budgets
+from stallscope.analyzers.step.budget import StepCost, cost_steps, phase_budgets, repeated
 from stallscope.analyzers.step.mean_step import mean_step
 from stallscope.profiler.capture import Capture, Step
 from stallscope.profiler.wording import counted, figure
@@ -124,15 +123,7 @@ def sampled_budgets(
     if found is None:
         return ()
     count = max(1, round(found.count))
-    return tuple(
-        dataclasses.replace(
-            b,
-            count=count,
-            time_s=b.time_s * count,
-            budget=tuple(dataclasses.replace(p, time_s=p.time_s * count) for p in b.budget),
-        )
-        for b in phase_budgets(costs, cost)
-    )
+    return repeated(phase_budgets(costs, cost), count)
 
 
 def mean_step_note(capture: Capture, cost: CostModel | None, span: Span) -> tuple[str, ...]:

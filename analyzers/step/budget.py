@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -145,3 +146,17 @@ def _of_phase(costs: Iterable[StepCost], phase: str) -> list[StepCost]:
 def overall(budgets: Sequence[PhaseBudget]) -> PhaseBudget | None:
     """Return the budget over all steps."""
     return budgets[-1] if budgets else None
+
+
+def repeated(budgets: Sequence[PhaseBudget], count: int) -> tuple[PhaseBudget, ...]:
+    """Take budgets of one mean step for `count` of them: what a step took is no other."""
+    return tuple(
+        dataclasses.replace(
+            b,
+            count=count,
+            time_s=b.time_s * count,
+            budget=tuple(dataclasses.replace(p, time_s=p.time_s * count) for p in b.budget),
+            excess_s=b.excess_s * count,
+        )
+        for b in budgets
+    )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 
 from stallscope.errors import InputError
-from stallscope.profiler.capture import Capture, EngineSample, Event, Source
+from stallscope.profiler.capture import FRONTEND_CPU, Capture, EngineSample, Event, Source
 from stallscope.profiler.metrics_page.behind import told_apart
 from stallscope.profiler.metrics_page.counters import Counters, is_counter, restarts
 from stallscope.profiler.metrics_page.devices import of_devices_alone, with_devices
@@ -123,7 +123,7 @@ def _add_frontends(
         instance, values = by_name[name]
         if instance in scrape.cpu and instance not in seen:
             seen.add(instance)
-            values["frontend_cpu_s_total"] = scrape.cpu[instance]
+            values[FRONTEND_CPU] = scrape.cpu[instance]
 
 
 def _by_name(

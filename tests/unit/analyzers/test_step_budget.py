@@ -14,12 +14,13 @@ from stallscope.analyzers.classes import PARTS
 from stallscope.analyzers.cost.calibration import build_cost_model
 from stallscope.analyzers.cost.operators import StepShape
 from stallscope.analyzers.cost.roofline import CostModel, Machine
-from stallscope.analyzers.result import PhaseBudget
+from stallscope.analyzers.result import BudgetPart, PhaseBudget
 from stallscope.analyzers.step.budget import (
     cost_steps,
     measured_steps,
     overall,
     phase_budgets,
+    repeated,
 )
 from stallscope.analyzers.step.shape import step_shape
 from stallscope.profiler.capture import Capture, Step
@@ -269,3 +270,13 @@ def test_steps_are_priced_within_the_models_window() -> None:
     (short,) = cost_steps([decode(0, 1, 10)], CostModel(TINY, "fp16", "fp16", machine))
     (whole,) = cost_steps([decode(0, 1, 400)], CostModel(TINY, "fp16", "fp16", machine))
     assert long.floor == short.floor != whole.floor
+
+
+def test_a_mean_step_taken_many_times_keeps_its_shares() -> None:
+    """Of 5 ms 2 ms are weights, and 1 ms is what linears take beyond their bytes."""
+    part = BudgetPart("weights", 0.002, 0.4, "estimated", "roofline")
+    one = PhaseBudget("decode", 1, 0.005, 1.0, 0.005, (part,), excess_s=0.001)
+    (many,) = repeated((one,), 100)
+    assert (many.count, many.time_s, many.mean_step_s) == (100, pytest.approx(0.5), 0.005)
+    assert (many.budget[0].time_s, many.budget[0].share) == (pytest.approx(0.2), 0.4)
+    assert many.excess_s / many.time_s == pytest.approx(0.2)
