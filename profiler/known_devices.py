@@ -38,8 +38,8 @@ _NAMES = {
     r"\bRTX 5080$": "rtx-5080",
     r"\bRTX 5090$": "rtx-5090",
     r"\bMI210$": "mi210",
-    r"\bMI300X$": "mi300x",
-    r"\bMI355X$": "mi355x",
+    r"\bMI300X( OAM)?$": "mi300x",
+    r"\bMI355X( OAM)?$": "mi355x",
 }
 
 

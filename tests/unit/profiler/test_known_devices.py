@@ -43,7 +43,9 @@ from stallscope.profiler.known_devices import known_device, table_name
         ("AMD Instinct MI210", "mi210"),
         ("AMD Instinct MI250", None),
         ("AMD Instinct MI300X", "mi300x"),
+        ("AMD Instinct MI300X OAM", "mi300x"),
         ("AMD Instinct MI355X", "mi355x"),
+        ("AMD Instinct MI355X OAM", "mi355x"),
     ],
 )
 def test_driver_names_lead_to_the_table_where_they_mean_it(driver: str, table: str | None) -> None:
