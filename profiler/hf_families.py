@@ -80,9 +80,15 @@ def language_model(config: Fields) -> Fields:
     return Fields(config.where, {**own, **text.values, "model_type": "gemma3_text"})
 
 
+# What some configs of a family call a field.
+_CALLED = {"nemotron_h": {"attention_head_dim": "head_dim"}}
+
+
 def with_defaults(config: Fields, family: str) -> Fields:
     """Return the config with the family's own defaults where fields are not there."""
-    return Fields(config.where, {**DEFAULTS.get(family, {}), **config.values})
+    called = _CALLED.get(family, {}).items()
+    renamed = {field: config.get(name) for name, field in called if config.has(name)}
+    return Fields(config.where, {**DEFAULTS.get(family, {}), **renamed, **config.values})
 
 
 def layer_norms(family: str) -> int:

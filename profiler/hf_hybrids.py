@@ -13,6 +13,7 @@ HYBRIDS = ("bamba", "falcon_h1", "granitemoehybrid", "jamba", "nemotron_h")
 HYBRID_FIELDS = frozenset(
     {
         *("attn_layer_indices", "attn_layer_offset", "attn_layer_period"),
+        "attention_head_dim",
         *("expert_layer_offset", "expert_layer_period", "hybrid_override_pattern"),
         *("layers_block_type", "shared_intermediate_size", "moe_latent_size"),
         *("mamba_d_conv", "mamba_d_head", "mamba_d_ssm", "mamba_dt_rank", "mamba_expand"),

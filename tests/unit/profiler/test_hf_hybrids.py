@@ -44,6 +44,15 @@ def test_granite_without_experts_has_the_mlp_that_all_tokens_share() -> None:
     assert (spec.mixture, spec.intermediate_size) == (None, 1024)
 
 
+def test_nvidia_s_own_name_of_the_head_size_is_read() -> None:
+    config = {**CONFIGS["nemotron-h-8b"][1], "attention_head_dim": 64}
+    del config["head_dim"]
+    spec = model_from_config(Fields("x.json", config), "x")
+    assert (spec.head_dim, spec.warnings) == (64, ())
+    # Where both are there, transformers reads the first.
+    assert spec_of("nemotron-h-8b", attention_head_dim=64).head_dim == 128
+
+
 def test_the_number_of_layers_is_that_of_their_list() -> None:
     """As transformers saves a nemotron_h: a list, and no num_hidden_layers."""
     kinds = ["linear_attention", "mlp", "full_attention", "moe"]
