@@ -135,7 +135,11 @@ def _refuse_by_layer_types(config: Fields, has: tuple[str, ...]) -> None:
 
 
 def _refusal(config: Fields, what: str, because: str) -> NotModelled:
+    """Name what is in the way, and first the type where models of other types have it and are."""
+    name = named_family(config)
+    said = f"{what} ({because})"
+    if name not in FAMILIES and because != f"model_type {name}":
+        said = f"model_type {name} ({what}: {because})"
     return NotModelled(
-        f"{config.where}: {what} ({because}) is not modelled yet; "
-        f"models of type {', '.join(FAMILIES)} are"
+        f"{config.where}: {said} is not modelled yet; models of type {', '.join(FAMILIES)} are"
     )

@@ -58,6 +58,28 @@ def test_other_arithmetic_is_refused_by_name(changes: dict[str, Any], said: str)
     )
 
 
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"model_type": "minimax_m2", "num_local_experts": 256},
+            "model_type minimax_m2 (mixture of experts: num_local_experts=256)",
+        ),
+        (
+            {"model_type": "mistral3", "text_config": {"hidden_size": 1}},
+            "model_type mistral3 (a model of more than text: text_config)",
+        ),
+    ],
+)
+def test_a_type_that_is_not_known_is_named_before_what_it_has(
+    changes: dict[str, Any], said: str
+) -> None:
+    """Models of other types have experts too, and are modelled."""
+    with pytest.raises(InputError) as caught:
+        warnings(**changes)
+    assert str(caught.value).startswith(f"x.json: {said} is not modelled yet; models of type llama")
+
+
 def test_what_is_switched_off_is_not_refused() -> None:
     assert warnings(num_local_experts=0, kv_lora_rank=None, is_encoder_decoder=False) == ()
 
