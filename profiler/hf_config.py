@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from stallscope.profiler.checked_json import Fields
 from stallscope.profiler.hf_families import (
@@ -19,6 +20,7 @@ from stallscope.profiler.hf_parts import draft_layers, experts, latent, linear_a
 from stallscope.profiler.hf_quantization import stored
 from stallscope.profiler.hf_refusals import family, not_runnable
 from stallscope.profiler.hf_rope import rope_scaling, rope_theta
+from stallscope.profiler.hf_unquantised import unquantised
 from stallscope.profiler.hf_warnings import config_warnings
 from stallscope.profiler.hf_window import windows
 from stallscope.profiler.spec import ModelSpec
@@ -44,7 +46,10 @@ def model_from_config(config: Fields, name: str) -> ModelSpec:
     config = with_layer_count(with_defaults(config, kind))
     heads = config.size("num_attention_heads")
     dtype, dtype_warnings = _dtype(config)
-    quantised = stored(config)
+    stored_as = stored(config)
+    quantised = None
+    if stored_as is not None:
+        quantised = replace(stored_as[0], plain=unquantised(config, kind))
     window = windows(config, kind)
     kinds = layer_kinds(config, kind)
     return ModelSpec(
@@ -64,7 +69,7 @@ def model_from_config(config: Fields, name: str) -> ModelSpec:
         rope_theta=rope_theta(config),
         rope_scaling=rope_scaling(config),
         rms_norm_eps=config.positive_or("rms_norm_eps", 1e-6),  # transformers' own default
-        dtype=dtype if quantised is None else quantised[1],
+        dtype=dtype if stored_as is None else stored_as[1],
         eos_token_ids=_eos_token_ids(config),
         warnings=(*config_warnings(config, kind), *dtype_warnings),
         local_layers=window.local_layers,
@@ -80,7 +85,7 @@ def model_from_config(config: Fields, name: str) -> ModelSpec:
         head_bias=kind == "phi" or config.flag("lm_head_bias"),
         layer_norms=layer_norms(kind),
         norm_bias=kind in ("phi", "phimoe"),
-        quantization=None if quantised is None else quantised[0],
+        quantization=quantised,
         not_runnable=not_runnable(kind, window.local_layers),
         state_space=state_space(config, kind),
         attention_in=sum(k in ("attention", "both") for k in kinds) if kinds else None,

@@ -41,19 +41,32 @@ def _grouped(given: Fields, method: str) -> tuple[Quantization, str] | None:
 
 
 def _compressed(given: Fields) -> tuple[Quantization, str] | None:
-    """Read the weights of the first group; the rest are alike in the checkpoints seen."""
+    """Read the groups of matrices; None where they are of several formats, or of one not known."""
     groups = given.inner("config_groups")
-    first = None if groups is None else groups.inner(next(iter(groups), ""))
-    weights = None if first is None else first.inner("weights")
-    if weights is None:
+    inner = [groups.inner(name) for name in groups] if groups is not None else []
+    found = [_of_group(group) for group in inner if group is not None and group.has("weights")]
+    known = [one for one in found if one is not None]
+    if not known or len(known) < len(found) or len({dtype for _, dtype in known}) > 1:
         return None
+    return known[0]
+
+
+def _of_group(group: Fields) -> tuple[Quantization, str] | None:
+    weights = group.inner("weights") or group
     bits, kind = weights.size_or("num_bits", 8), weights.text("type")
     dtype = {("int", 4): "int4", ("int", 8): "int8", ("float", 8): "fp8"}.get((kind or "", bits))
     if (kind, bits) == ("float", 4):  # NVFP4 shares a scale by 16 elements, MXFP4 by 32
         dtype = {16: "nvfp4", 32: "mxfp4"}.get(_group_size(weights))
     if dtype is None:
         return None
-    return Quantization("compressed-tensors", _group_size(weights)), dtype
+    activations = "input_activations"
+    found = Quantization(
+        "compressed-tensors",
+        _group_size(weights),
+        zeros=not weights.flag("symmetric", default=True),
+        activations=group.has(activations) if activations in group else None,
+    )
+    return found, dtype
 
 
 def _group_size(given: Fields) -> int:

@@ -102,12 +102,23 @@ class StateSpace:
 
 
 @dataclass(frozen=True, slots=True)
+class Unquantised:
+    """A matrix, by its name in analyzers/cost/linears.py, and how many layers keep it plain."""
+
+    linear: str
+    layers: int
+
+
+@dataclass(frozen=True, slots=True)
 class Quantization:
     """How a checkpoint's weights are stored: `method` as config.json names it."""
 
     method: str
     group_size: int = 128  # elements of the input dimension that share an int4 scale
     block: tuple[int, ...] = ()  # of fp8 with a scale a block: its outputs and inputs
+    zeros: bool = True  # a zero point beside each scale of int4
+    plain: tuple[Unquantised, ...] = ()  # what is left as it was
+    activations: bool | None = None  # whether they are too; None: as the format mostly is
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,10 @@ from stallscope.analyzers.event_fields import whole_events
 from stallscope.analyzers.stated.stored import as_stored
 from stallscope.analyzers.stated.weights import method_of
 from stallscope.profiler.capture import Capture, Event
-from stallscope.profiler.spec import Subject
+from stallscope.profiler.spec import ModelSpec, Subject
 
-# Weight-only formats compute in 16 bit, and so do fp8 and nvfp4 on a chip without such units.
+# Weight-only formats compute in 16 bit, and so do fp8 and nvfp4 on a chip without such units;
+# int8 is of weights alone unless the checkpoint says otherwise.
 _COMPUTES_IN: Mapping[str, tuple[str, ...]] = {
     "int8": ("fp16", "bf16"),
     "int4": ("fp16", "bf16"),
@@ -65,10 +66,21 @@ def peak_flops(subject: Subject) -> float | None:
     """Return the dense FLOP/s that a device reaches at the weights' dtype; None where unknown."""
     if subject.device is None or subject.dtype is None:
         return None
-    for dtype in _COMPUTES_IN.get(subject.dtype, (subject.dtype,)):
+    for dtype in _computes_in(subject.dtype, subject.model):
         if dtype in subject.device.peak_flops:
             return subject.device.peak_flops[dtype]
     return None
+
+
+def _computes_in(dtype: str, model: ModelSpec | None) -> tuple[str, ...]:
+    """List what products compute in, the first that a device has; a checkpoint may say it."""
+    formats = _COMPUTES_IN.get(dtype, (dtype,))
+    stored = model.quantization if model is not None and model.dtype == dtype else None
+    if stored is None or stored.activations is None:
+        return formats
+    if not stored.activations:
+        return tuple(f for f in formats if f in ("fp16", "bf16"))
+    return ("int8", *formats) if dtype == "int8" else formats
 
 
 def build_cost_model(capture: Capture) -> CostModel | NoCostModel:

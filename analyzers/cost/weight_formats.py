@@ -29,15 +29,23 @@ def matrix_bytes(spec: ModelSpec, linear: Linear, dtype: str) -> float:
 
 
 def _counted_bytes(spec: ModelSpec, linear: Linear, dtype: str) -> float:
+    """Return the mean over its layers, of which a checkpoint may leave some as they were."""
+    plain = linear.inputs * linear.outputs * plain_bytes(dtype)
+    share = _plain_share(spec, linear, dtype)
+    if share == 1.0:
+        return plain
+    return share * plain + (1.0 - share) * _packed_bytes(spec, linear, dtype)
+
+
+def _packed_bytes(spec: ModelSpec, linear: Linear, dtype: str) -> float:
     inputs, outputs = linear.inputs, linear.outputs
-    if not _is_quantised(spec, linear, dtype):
-        return inputs * outputs * plain_bytes(dtype)
     payload = inputs * outputs * DTYPE_BYTES[dtype]
     stored = spec.quantization or Quantization("awq")
     if dtype == "int4":
         groups = math.ceil(inputs / stored.group_size) * outputs
+        zero = DTYPE_BYTES["int4"] if stored.zeros else 0.0
         index = inputs * _INDEX_BYTES if stored.method == "gptq" else 0.0
-        return payload + groups * (_SCALE_BYTES + DTYPE_BYTES["int4"]) + index
+        return payload + groups * (_SCALE_BYTES + zero) + index
     if dtype == "int8":
         return payload + outputs * _SCALE_BYTES
     if dtype == "mxfp4":
@@ -50,8 +58,24 @@ def _counted_bytes(spec: ModelSpec, linear: Linear, dtype: str) -> float:
     return payload + (4.0 if dtype == "fp8" else 0.0)  # one fp32 scale per tensor
 
 
+def _plain_share(spec: ModelSpec, linear: Linear, dtype: str) -> float:
+    """Return the part of its layers in which a matrix keeps its 16 bits.
+
+    A checkpoint's list holds for its own format: for another dtype, none is made yet.
+    """
+    if not _is_quantised(spec, linear, dtype):
+        return 1.0
+    stored = spec.quantization
+    if stored is None or dtype != spec.dtype:
+        return 0.0
+    plain = sum(kept.layers for kept in stored.plain if kept.linear == linear.name)
+    return min(1.0, plain / max(1, linear.layers))
+
+
 def _is_quantised(spec: ModelSpec, linear: Linear, dtype: str) -> bool:
     """MXFP4 as released (gpt-oss) is of the experts alone, where there are any."""
-    if dtype == "mxfp4" and spec.mixture is not None:
+    stored = spec.quantization
+    has_list = stored is not None and stored.method == "compressed-tensors"
+    if dtype == "mxfp4" and spec.mixture is not None and not has_list:
         return linear.copies > 1
     return dtype in QUANTISED and linear.is_quantised

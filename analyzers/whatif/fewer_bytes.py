@@ -18,18 +18,25 @@ def fewer_weight_bytes(
 ) -> Gain | None:
     """Predict throughput with weights in another dtype: each step's floor anew, its rest kept.
 
-    None on measured linears (a CPU's kernels do not get faster in proportion to bytes), from fp8
-    (other formats compute at another peak), where the dtype saves nothing, and where no request's
-    token was counted: a run that was cut knows its steps, and of requests only those that ended.
+    None on measured linears (a CPU's kernels do not get faster in proportion to bytes), from what
+    computes in 8 bits (other formats have another peak), where the dtype saves nothing, and where
+    no request's token was counted: a run that was cut knows its steps, and of requests only those
+    that ended.
     """
     saves = step_weight_bytes(cost.spec, dtype) < step_weight_bytes(cost.spec, cost.dtype)
-    if cost.machine.linear_times or cost.dtype == "fp8" or not saves or not tokens_per_s:
+    if cost.machine.linear_times or _is_narrow(cost) or not saves or not tokens_per_s:
         return None
     if cost.spec.stored.weights != 1.0:  # what was loaded is not of the dtype that was given
         return None
     return _gain(
         costs, cost, CostModel(cost.spec, dtype, cost.kv_dtype, cost.machine), tokens_per_s
     )
+
+
+def _is_narrow(cost: CostModel) -> bool:
+    """Tell whether products compute in fewer bits than 16."""
+    stored = cost.spec.quantization if cost.spec.dtype == cost.dtype else None
+    return cost.dtype == "fp8" or (stored is not None and stored.activations is True)
 
 
 def fewer_kv_bytes(

@@ -12,6 +12,7 @@ from stallscope.analyzers.cost.calibration import NoCostModel, build_cost_model
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.profiler.capture import Capture, Event
 from stallscope.profiler.devices import load_device
+from stallscope.profiler.model_parts import Quantization
 from stallscope.profiler.spec import Subject
 
 A100 = load_device("a100-sxm4-40gb")
@@ -67,6 +68,29 @@ def test_a_dtype_without_a_peak_is_named() -> None:
 def test_peak_and_kv_dtype_by_weights(device: str, dtype: str, peak: float, kv_dtype: str) -> None:
     cost = built(dataclasses.replace(WHOLE, device=load_device(device), dtype=dtype))
     assert (cost.machine.peak_flops, cost.kv_dtype) == (peak, kv_dtype)
+
+
+@pytest.mark.parametrize(
+    ("device", "dtype", "activations", "peak"),
+    [
+        ("a100-sxm4-40gb", "int8", True, 624e12),
+        ("a100-sxm4-40gb", "int8", False, 312e12),
+        ("v100-pcie-16gb", "int8", True, 112e12),  # no int8 units on this chip
+        ("h100-sxm", "fp8", False, 989.5e12),
+        ("b200", "nvfp4", True, 9000e12),
+        ("b200", "nvfp4", False, 2250e12),
+    ],
+)
+def test_a_checkpoint_says_whether_activations_are_quantised_too(
+    device: str, dtype: str, activations: bool, peak: float
+) -> None:
+    stored = Quantization("compressed-tensors", activations=activations)
+    spec = dataclasses.replace(TINY, dtype=dtype, quantization=stored)
+    subject = dataclasses.replace(WHOLE, model=spec, device=load_device(device), dtype=dtype)
+    assert built(subject).machine.peak_flops == peak
+    # In another format than its own nothing is told.
+    other = dataclasses.replace(subject, dtype="bf16" if device != "v100-pcie-16gb" else "fp16")
+    assert built(other).machine.peak_flops == load_device(device).peak_flops["fp16"]
 
 
 def test_a_given_kv_dtype_holds() -> None:

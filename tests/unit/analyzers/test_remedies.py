@@ -23,6 +23,7 @@ from stallscope.analyzers.whatif.remedies import remedies_for, wont_help
 from stallscope.analyzers.whatif.replay import Replay, build_replay, lift, try_config
 from stallscope.analyzers.whatif.simulate import Overhead
 from stallscope.profiler.capture import Step
+from stallscope.profiler.model_parts import Quantization
 from stallscope.profiler.models import load_model
 
 T = Thresholds()
@@ -294,6 +295,18 @@ def test_arithmetic_that_hides_behind_reading_bounds_the_gain() -> None:
     assert 1.8 < gain.after / gain.before < 2.1
     # Prompts of 512 are arithmetic already.
     assert fewer_weight_bytes(priced(prefill(0, 50, 512), cost=cost), cost, "int4", 100.0) is None
+
+
+def test_no_gain_from_int8_that_products_compute_in() -> None:
+    """The smaller format computes in 16 bits, at another peak than the machine's here."""
+    stored = Quantization("compressed-tensors", activations=True)
+    spec = dataclasses.replace(TINY, dtype="int8", quantization=stored)
+    cost = CostModel(spec, "int8", "fp16", READING.machine)
+    rows = priced(decode(0, 20, 5), cost=cost)
+    assert fewer_weight_bytes(rows, cost, "int4", 50.0) is None
+    alone = dataclasses.replace(stored, activations=False)
+    weight_only = dataclasses.replace(cost, spec=dataclasses.replace(spec, quantization=alone))
+    assert fewer_weight_bytes(rows, weight_only, "int4", 50.0) is not None
 
 
 def test_no_gain_where_the_model_does_not_apply() -> None:

@@ -9,6 +9,7 @@ import pytest
 from stallscope.analyzers.cost.arithmetic import weight_bytes
 from stallscope.profiler.checked_json import Fields
 from stallscope.profiler.hf_quantization import stored
+from stallscope.profiler.model_parts import Quantization
 from stallscope.profiler.models import load_model
 from stallscope.profiler.weight_format import is_quantized, weight_dtype
 
@@ -73,3 +74,43 @@ def test_four_bit_floats_are_told_by_their_group(group: int, dtype: str | None) 
     given = {"quant_method": "compressed-tensors", "config_groups": groups}
     found = stored(Fields("config.json", {"quantization_config": given}))
     assert (None if found is None else found[1]) == dtype
+
+
+def compressed(*groups: dict[str, Any]) -> tuple[Quantization, str] | None:
+    named = {f"group_{n}": group for n, group in enumerate(groups)}
+    given = {"quant_method": "compressed-tensors", "config_groups": named}
+    return stored(Fields("config.json", {"quantization_config": given}))
+
+
+INT4 = {"num_bits": 4, "type": "int", "group_size": 32}
+FP8 = {"num_bits": 8, "type": "float"}
+
+
+def test_groups_of_several_formats_are_not_read_as_the_first() -> None:
+    """As where experts are W4A16 and the rest FP8; a group without weights is of the cache."""
+    assert compressed({"weights": FP8}, {"weights": INT4}) is None
+    assert compressed({"weights": FP8}, {"weights": {"num_bits": 2, "type": "int"}}) is None
+    both = compressed({"weights": None}, {"weights": FP8}, {"weights": FP8})
+    assert both is not None
+    assert both[1] == "fp8"
+
+
+@pytest.mark.parametrize(
+    ("group", "activations"),
+    [
+        ({"weights": FP8}, None),
+        ({"weights": FP8, "input_activations": None}, False),
+        ({"weights": FP8, "input_activations": FP8}, True),
+    ],
+)
+def test_whether_activations_are_quantised(group: dict[str, Any], activations: bool | None) -> None:
+    found = compressed(group)
+    assert found is not None
+    assert found[0].activations is activations
+
+
+@pytest.mark.parametrize(("symmetric", "zeros"), [(None, False), (True, False), (False, True)])
+def test_a_symmetric_format_has_no_zero_points(symmetric: bool | None, zeros: bool) -> None:
+    found = compressed({"weights": {**INT4, "symmetric": symmetric}})
+    assert found is not None
+    assert found[0].zeros is zeros
