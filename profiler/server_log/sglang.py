@@ -16,6 +16,7 @@ from typing import NamedTuple
 from stallscope.profiler.capture import EngineSample, Event
 from stallscope.profiler.server_log.lines import Line
 from stallscope.profiler.server_log.readings import spread
+from stallscope.profiler.server_log.sglang_ranks import Writer, of_first_writers, writer_of
 from stallscope.profiler.server_log.sought import NUMBER, sought
 
 _S = 1_000_000_000
@@ -25,7 +26,6 @@ _USAGE = re.compile(rf"\b(?:token|mamba) usage: {NUMBER}")
 _NEW_SEQ = sought(rf"#(?:new-seq|seq): {NUMBER}", "#new-seq: ", "#seq: ")
 _NEW_TOKEN = sought(rf"#new[-_]token: {NUMBER}", "#new")
 _RATE = sought(rf"gen throughput \(token/s\): {NUMBER}", "gen throughput")
-_RANK = re.compile(r"\b(?:DP(?P<dp>\d{1,4}))?[ _]?(?:TP(?P<tp>\d{1,4}))?\]")
 _READY = "The server is fired up"
 _RETRACTED = sought(r"#retracted_reqs: (\d{1,9})", "#retracted")
 _DECODE_GAP_S = 5.0  # between decode lines, where there are none to tell
@@ -50,27 +50,26 @@ class Batch(NamedTuple):
 
 def batches(lines: Sequence[Line]) -> list[Batch]:
     """Return the batches of each data-parallel rank; those of the server's own warm-up left out."""
-    found: list[Batch] = []
+    found: list[tuple[Writer, Batch]] = []
     for line in lines:
         if _READY in line.text:
             found.clear()
         batch = _batch(line)
         if batch is not None:
-            found.append(batch)
-    return found
+            found.append((writer_of(line.text), batch))
+    return of_first_writers(found)
 
 
 def _batch(line: Line) -> Batch | None:
     running, queue = _RUNNING.number(line.text), _QUEUE.number(line.text)
-    rank = _RANK.search(line.text, 0, 60)
-    if running is None or queue is None or (rank and (rank.group("tp") or "0") != "0"):
+    if running is None or queue is None:
         return None
     new, tokens = _NEW_SEQ.number(line.text), _NEW_TOKEN.number(line.text)
     is_prefill = new is not None and tokens is not None
     used = [float(x) for x in _USAGE.findall(line.text)]
     return Batch(
         line.t_ns,
-        (rank and rank.group("dp")) or "0",
+        writer_of(line.text).engine,
         queue,
         running + ((new or 0.0) if is_prefill else 0.0),
         running,
@@ -131,8 +130,14 @@ def _decode_gap(rows: Sequence[Batch]) -> int:
 
 
 def preemptions(lines: Sequence[Line]) -> Iterator[Event]:
-    """Yield retractions: SGLang's word for running requests put back for want of KV room."""
-    for line in lines:
-        found = _RETRACTED.search(line.text)
-        if found is not None and int(found.group(1)):
-            yield Event(line.t_ns, "preempt", None, {"engine": "0", "count": int(found.group(1))})
+    """Yield retractions: SGLang's word for running requests put back for want of KV room.
+
+    Every process of an engine writes the line: those of its first one count.
+    """
+    found = [
+        (writer_of(line.text), (line.t_ns, int(told.group(1))))
+        for line in lines
+        if (told := _RETRACTED.search(line.text)) is not None and int(told.group(1))
+    ]
+    for engine, (t_ns, count) in of_first_writers((w, (w.engine, row)) for w, row in found):
+        yield Event(t_ns, "preempt", None, {"engine": engine, "count": count})

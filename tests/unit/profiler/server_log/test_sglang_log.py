@@ -42,6 +42,39 @@ def test_data_parallel_ranks_stay_apart(tmp_path: Path) -> None:
     assert [value for _, value in series(found, "running", "1")] == [14, 14, 14]
 
 
+def test_ranks_of_dp_attention_are_engines_of_their_own(tmp_path: Path) -> None:
+    """DP attention numbers its ranks alike, DP9 TP9, and expert ranks may stand behind."""
+    lines = NEW.replace("] ", " DP9 TP9] ") + NEW.replace("] ", " DP1 TP1 EP1] ")
+    found = read(tmp_path, lines + NEW.replace("] ", " DP3 PP0 ATTN_CP0 TP3] ")).engine_samples
+    assert {s.engine for s in found} == {"1", "3", "9"}
+    for engine in ("1", "3", "9"):
+        assert [value for _, value in series(found, "running", engine)] == [14, 14, 14]
+        assert [value for _, value in series(found, "input_tokens_total", engine)] == [4096] * 3
+
+
+def test_later_pipeline_stages_and_context_ranks_say_the_same_again(tmp_path: Path) -> None:
+    for first, other in (("PP0 TP0", "PP1 TP0"), ("PP0 ATTN_CP0 TP0", "PP0 ATTN_CP1 TP1")):
+        check(NEW.replace("] ", f" {first}] ") + NEW.replace("] ", f" {other}] "), tmp_path)
+
+
+def test_a_collectors_stamp_before_the_prefix_hides_no_rank(tmp_path: Path) -> None:
+    ranks = [NEW.replace("] ", f" TP{rank}] ") for rank in (0, 1)]
+    stamped = [line for text in ranks for line in text.splitlines()]
+    before = "1779264164792\t2026-05-20T08:02:44.792Z\t"
+    found = read(tmp_path, "".join(f"{before}{line}\n" for line in stamped)).engine_samples
+    assert [value for _, value in series(found, "running")] == [14, 14, 14]
+
+
+def test_a_retraction_counts_once_however_many_processes_say_it(tmp_path: Path) -> None:
+    said = "KV cache pool is full. Retract requests. #retracted_reqs: 2, #new_tokens_gained: 96\n"
+    stamps = [f"[2025-11-11 04:28:05 DP{dp} TP{tp}] " for dp in (0, 1) for tp in (0, 1)]
+    events = read(tmp_path, NEW + "".join(f"{stamp}{said}" for stamp in stamps)).events
+    assert [dict(e.data) for e in events if e.kind == "preempt"] == [
+        {"engine": "0", "count": 2},
+        {"engine": "1", "count": 2},
+    ]
+
+
 def test_the_fullest_pool_of_a_hybrid_model_counts(tmp_path: Path) -> None:
     text = (
         "[2026-05-24 03:51:44 TP0] Decode batch, #running-req: 4, #full token: 2642688, full token "
