@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.load.demand import Demand
 from stallscope.analyzers.load.pool_use import pool_measures
+from stallscope.analyzers.load.preempted import is_least
 from stallscope.analyzers.load.preemption import (
     count_preemptions,
     observe_preemption,
@@ -20,6 +21,8 @@ from stallscope.analyzers.measures import measure
 from stallscope.analyzers.step.budget import StepCost
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.evidence import BoundSide, Measure
+
+_LOGGED_NOW_AND_THEN = "the sum that the engine logs at one preemption in fifty"
 
 
 def queue_wait(demand: Demand) -> Measure | None:
@@ -76,7 +79,7 @@ def _counted_by(capture: Capture) -> str:
     if any(r.preemptions is not None for r in capture.requests):
         return "request rows"
     if any(e.kind == "preempt" for e in capture.events):
-        return "preempt events"
+        return _LOGGED_NOW_AND_THEN if is_least(capture.events) else "preempt events"
     return "the engine's counter, which may move only when a preempted request resumes"
 
 
@@ -86,7 +89,11 @@ def _preemption(
     count = count_preemptions(capture)
     if count is None:
         return
-    yield measure("preemptions", count, "measured", _counted_by(capture))
+    source = _counted_by(capture)
+    if source is _LOGGED_NOW_AND_THEN:
+        yield measure("preemptions", count, "bound", source, side="lower")
+    else:
+        yield measure("preemptions", count, "measured", source)
     again = recomputed_tokens(capture, costs, span) if count else None
     if again is not None:
         source = "prefilled tokens − prompts of the requests that were admitted"

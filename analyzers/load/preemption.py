@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.load.engines import risen
+from stallscope.analyzers.load.preempted import preempted
 from stallscope.analyzers.load.put_back import put_back
 from stallscope.analyzers.load.span import Span
 from stallscope.analyzers.load.waits import preempted_inside, present, stay
@@ -35,7 +36,7 @@ def count_preemptions(capture: Capture) -> int | None:
     counts = [r.preemptions for r in capture.requests if r.preemptions is not None]
     if counts:
         return sum(counts)
-    events = sum(e.kind == "preempt" for e in capture.events)
+    events = preempted(capture.events)
     counted = risen(capture.engine_samples, "preemptions_total")
     return events or (None if counted is None else round(counted))
 
