@@ -13,6 +13,7 @@ from stallscope.profiler.benchmark import (
     guidellm,
     inference_perf,
     inferencemax,
+    ollama,
     printed,
     printed_trtllm,
     serving,
@@ -25,6 +26,10 @@ from stallscope.profiler.trial import Trial
 
 def _nothing(row: Row) -> Subject:
     return Subject()
+
+
+def _silent(row: Row) -> Iterator[str]:
+    return iter(())
 
 
 def _model_id(row: Row) -> str | None:
@@ -40,6 +45,7 @@ class Format:
     trials: Callable[[Row, str], Iterator[Trial]]
     model: Callable[[Row], str | None] = _model_id
     subject: Callable[[Row], Subject] = _nothing
+    notes: Callable[[Row], Iterator[str]] = _silent
 
 
 FORMATS = (
@@ -56,12 +62,13 @@ FORMATS = (
     ),
     Format("bench serve, as printed", printed.is_printed, serving.trials),
     Format("bench serve", serving.is_serving, serving.trials),
+    Format("Ollama", ollama.is_response, ollama.trials, notes=ollama.notes),
 )
 # Keys of which one stands near the beginning of every form, however long its arrays are.
 _KEYS = re.compile(
     r'"(?:mean|median)_(?:ttft|ttlt|tpot|itl|e2el|e2e_latency)(?:_ms)?"\s*:'
     r'|"total_input_tokens"\s*:|"request_throughput_req_s"\s*:|"guidellm_version"\s*:'
-    r'|"generative_benchmark"|"load_summary"\s*:'
+    r'|"generative_benchmark"|"load_summary"\s*:|"eval_duration"\s*:\s*\d'
     r'|"(?:request_throughput|request_latency|output_token_throughput)"\s*:\s*\{'
 )
 
@@ -98,12 +105,12 @@ def rows_of(content: str, where: str) -> tuple[list[Row], bool]:
 
 def has_printed(text: str) -> bool:
     """Tell whether text holds what a benchmark printed when it was done."""
-    return printed.has_printed(text) or printed_trtllm.has_printed(text)
+    return any(tool.has_printed(text) for tool in (printed, printed_trtllm, ollama))
 
 
 def blocks_of(lines: Sequence[str]) -> list[printed.Block]:
     """Return what benchmarks printed among other lines, in its order."""
-    found = [*printed.blocks_of(lines), *printed_trtllm.blocks_of(lines)]
+    found = [b for tool in (printed, printed_trtllm, ollama) for b in tool.blocks_of(lines)]
     return sorted(found, key=lambda block: block.places)
 
 

@@ -56,8 +56,8 @@ def _results(path: Path) -> list[Result]:
     if not known:
         raise InputError(
             f"{path}: holds no result of a benchmark tool known here; give the JSON that vllm "
-            "bench, SGLang, trtllm-bench, genai-perf, guidellm, inference-perf or InferenceX "
-            "wrote, or what vllm bench, SGLang or trtllm-bench printed at its end"
+            "bench, SGLang, trtllm-bench, genai-perf, guidellm, inference-perf, InferenceX or "
+            "Ollama wrote, or what vllm bench, SGLang or trtllm-bench printed at its end"
         )
     found = [
         result
@@ -75,9 +75,18 @@ def _of_row(row: Row, form: Format, source: str) -> list[Result]:
     if cap:
         told = dataclasses.replace(told, max_num_seqs=cap)
     lacking = no_figures(row)
-    notes = () if lacking is None else (f"{Path(source).name}: {lacking}",)
+    notes = [] if lacking is None else [f"{Path(source).name}: {lacking}"]
+    notes += form.notes(row)
     return [
-        Result(form.tool, form.model(row), told, trial, requests_of(row), notes, _clock(row, trial))
+        Result(
+            form.tool,
+            form.model(row),
+            told,
+            trial,
+            requests_of(row),
+            tuple(notes),
+            _clock(row, trial),
+        )
         for trial in form.trials(row, source)
     ]
 
