@@ -16,7 +16,7 @@ from stallscope.analyzers.load.kv_cliff import fewer_at_once
 from stallscope.analyzers.load.starved import decode_first, useless_to_the_starved
 from stallscope.analyzers.paged_out import room_on_windows, useless_on_windows
 from stallscope.analyzers.prepared import Run
-from stallscope.analyzers.refusals import buffer_of, memory_failure, refused_at
+from stallscope.analyzers.refusals import memory_failure
 from stallscope.analyzers.result import Remedy, Verdict, WontHelp
 from stallscope.analyzers.step.core_wait import FINDING as CORES_TAKEN
 from stallscope.analyzers.whatif.core_remedies import CORES_WONT_HELP, cores_back
@@ -25,10 +25,7 @@ from stallscope.analyzers.whatif.kernel_remedies import (
     kernel_remedies,
     kernels_wont_help,
 )
-from stallscope.analyzers.whatif.out_of_memory import (
-    remedies_after_refusal,
-    wont_help_after_refusal,
-)
+from stallscope.analyzers.whatif.out_of_memory import memory_advice
 from stallscope.analyzers.whatif.queue_remedies import (
     RESERVE,
     WONT_HELP_A_QUEUE,
@@ -84,8 +81,8 @@ def _refused(case: _Case) -> Advice | None:
     event = memory_failure(case.run.capture)
     if event is None:
         return None
-    stage = refused_at(event)
-    return Advice(remedies_after_refusal(stage, buffer_of(event)), wont_help_after_refusal(stage))
+    advice = memory_advice(event, case.run.capture, case.run.cost)
+    return Advice(advice.remedies, advice.wont_help)
 
 
 def _of_kernels(case: _Case) -> Advice | None:

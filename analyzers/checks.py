@@ -9,28 +9,29 @@ from stallscope.analyzers import isolated
 from stallscope.analyzers.benchmark.facts import judged_trial
 from stallscope.analyzers.classes import CLASSES
 from stallscope.analyzers.cost.drift import probe_changes
+from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.event_fields import notes as event_notes
 from stallscope.analyzers.event_fields import number, text, whole_events
 from stallscope.analyzers.kv_copies import copies_note, decide_by_copies
 from stallscope.analyzers.load.full_pool import decide_by_full_pool
 from stallscope.analyzers.load.queue_limits import LIMIT_CLASS
 from stallscope.analyzers.refusals import (
-    buffer_of,
     is_of_a_start,
     pieces_note,
     refusal_text,
     refused_allocations,
-    refused_at,
 )
 from stallscope.analyzers.refused_device import other_device_note
+from stallscope.analyzers.result import Remedy
 from stallscope.analyzers.stated.engine_figures import disagreements
 from stallscope.analyzers.step.contention import contention_note
 from stallscope.analyzers.step.limit import QUALITY, Decision
 from stallscope.analyzers.step.overlap import overlap_note
 from stallscope.analyzers.trace_devices import missing_devices
 from stallscope.analyzers.trace_ranks import straggler_notes
-from stallscope.analyzers.whatif.out_of_memory import remedies_after_refusal
-from stallscope.profiler.capture import Capture, Event
+from stallscope.analyzers.weights_alone import excess_text
+from stallscope.analyzers.whatif.out_of_memory import memory_advice
+from stallscope.profiler.capture import Capture
 from stallscope.profiler.evidence import NotObservable
 
 
@@ -54,20 +55,20 @@ def _certain(bottleneck: str, reason: str) -> Decision:
     return Decision(bottleneck, share, 0.0, None, 0.0, QUALITY["measured"], reason)
 
 
-def _out_of_memory(capture: Capture) -> Decision | None:
+def _out_of_memory(capture: Capture, cost: CostModel | None) -> Decision | None:
     event = next(iter(refused_allocations(capture)), None)
     if event is None:
         return None
-    text = refusal_text(event, capture.subject.model)
+    text = refusal_text(event, capture.subject.model) + excess_text(event, capture, cost)
     decision = _certain("capacity", f"out of memory{text}")
     if not is_of_a_start(event):
         return decision
-    return dataclasses.replace(decision, headline=_failed_start(capture, event, decision.reason))
+    remedy = memory_advice(event, capture, cost).remedies[0]
+    return dataclasses.replace(decision, headline=_failed_start(capture, remedy, decision.reason))
 
 
-def _failed_start(capture: Capture, event: Event, reason: str) -> str:
+def _failed_start(capture: Capture, remedy: Remedy, reason: str) -> str:
     """Say at which stage a start failed, and what would let it start."""
-    remedy = remedies_after_refusal(refused_at(event), buffer_of(event))[0]
     engine = capture.subject.engine or ""
     flag = remedy.flag.get("stallscope" if engine == "builtin" else engine)
     how = remedy.action if flag is None else f"{remedy.action}: {flag}"
@@ -136,9 +137,9 @@ def _unobserved(capture: Capture) -> tuple[NotObservable, ...]:
     return tuple(NotObservable(", ".join(what), *why) for why, what in together.items())
 
 
-def check(capture: Capture) -> Checked:
-    """Check a capture before judging it."""
-    decision = _out_of_memory(capture)
+def check(capture: Capture, cost: CostModel | None = None) -> Checked:
+    """Check a capture before judging it; with a cost model, whether the weights fit."""
+    decision = _out_of_memory(capture, cost)
     reader_decision, notes = _reader_findings(capture)
     decision = decision or reader_decision or missing_devices(capture)
     if _is_open(decision) and not _has_evidence(capture) and not _failed(capture):

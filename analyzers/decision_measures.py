@@ -6,18 +6,17 @@ from collections.abc import Iterator
 
 from stallscope.analyzers.benchmark.facts import is_benchmark_only
 from stallscope.analyzers.benchmark.latency import client_latencies
-from stallscope.analyzers.cost.arithmetic import weight_bytes
 from stallscope.analyzers.cost.kv_bytes import kv_bytes_per_token
 from stallscope.analyzers.judge import Judgement, offered_concurrency
 from stallscope.analyzers.load.standstill import standstill_share
 from stallscope.analyzers.load.weights_read import weights_share
 from stallscope.analyzers.measures import measure
 from stallscope.analyzers.prepared import Run
-from stallscope.analyzers.stated.engine_figures import engine_figures
 from stallscope.analyzers.step.busy_wait import busiest_share, power_share
 from stallscope.analyzers.step.clocks import clock_shares
 from stallscope.analyzers.step.core_measures import core_measures
 from stallscope.analyzers.step.power_cap import capped_share
+from stallscope.analyzers.weights_alone import weights_measure
 from stallscope.profiler.evidence import Measure
 
 _FEW = 20  # gaps between tokens: with fewer a 99th percentile is one gap's
@@ -33,14 +32,9 @@ def cause_measures(run: Run) -> Iterator[Measure]:
         if once:
             source = f"KV bytes per token on one of {ranks} devices × {ranks} ÷ those of one device"
             yield measure("kv_copies", ranks * each / once, "derived", source)
-    device = run.capture.subject.device
-    if cost is not None and device is not None and device.memory_bytes:
-        held = weight_bytes(cost.spec, cost.dtype, tensor_parallel=cost.machine.ranks)
-        source = "weights on a device ÷ its memory, counted from the config"
-        for figure in engine_figures(run.capture):
-            if figure.measure == "weights_bytes_stated":
-                held, source = figure.engine, f"{figure.source} ÷ the device's memory"
-        yield measure("weights_of_memory", held / device.memory_bytes, "derived", source)
+    held = weights_measure(run.capture, cost)
+    if held is not None:
+        yield held
     gaps = client_latencies(run.capture).get("itl_s")
     if gaps is not None and gaps.p50 and gaps.p99 is not None and (gaps.n or 0) >= _FEW:
         yield measure("itl_tail", gaps.p99 / gaps.p50, "derived", "ITL p99 ÷ p50")

@@ -85,7 +85,7 @@ def _prepared(capture: Capture, thresholds: Thresholds, model: CostModel | NoCos
     span = run_span(capture) or benchmark_span(capture)
     return Run(
         capture=capture,
-        checked=check(capture),
+        checked=check(capture, cost),
         cost=cost,
         missing=missing,
         costs=costs,

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import NamedTuple
+
+from stallscope.analyzers.cost.roofline import CostModel
+from stallscope.analyzers.refusals import buffer_of
 from stallscope.analyzers.result import Remedy, WontHelp
-from stallscope.analyzers.whatif.engine_flags import DEVICES, IN_8, TOKEN_BUDGET
+from stallscope.analyzers.weights_alone import ALONE, advised_stage, fits_in
+from stallscope.analyzers.whatif.engine_flags import DEVICES, IN_4, IN_8, TOKEN_BUDGET
+from stallscope.profiler.capture import Capture, Event
+from stallscope.profiler.spec import DTYPE_BYTES
 
 _CHECK = "run again: no allocation is refused; stallscope plan shows beforehand what fits"
 _EVIDENCE = ("memory_used", "allocation_failures")
@@ -83,6 +91,7 @@ _BY_STAGE = {
     "start": (_SMALLER_POOL,),
     "starting": (_SMALLER_STEPS, _SMALLER_WEIGHTS, _SMALLER_POOL),
     "weights": (_SMALLER_WEIGHTS, _MORE_DEVICES),
+    ALONE: (_SMALLER_WEIGHTS, _MORE_DEVICES),
     # The KV cache comes later: what is asked for it is not held yet.
     "profile": (_SMALLER_STEPS, _SMALLER_WEIGHTS, _MORE_DEVICES),
     "kv": (_SMALLER_POOL, _SMALLER_WEIGHTS),
@@ -106,6 +115,9 @@ _LARGER_POOL = WontHelp(
 _NO_POOL_YET = WontHelp(
     "asking for a smaller KV cache", "it is allocated later: at this stage none is held"
 )
+_NO_POOL_AT_ALL = WontHelp(
+    "asking for a smaller KV cache", "the weights alone do not fit, with no KV cache at all"
+)
 _HIGHER_CAP = WontHelp("raising the sequence cap", "more running requests need more memory")
 
 
@@ -113,5 +125,43 @@ def wont_help_after_refusal(stage: str | None) -> tuple[WontHelp, ...]:
     """List what makes it worse; an engine that found no room for its cache was refused nothing."""
     if stage == "kv_sizing":
         return (_HIGHER_CAP,)
+    if stage == ALONE:
+        return (_LARGER_POOL, _HIGHER_CAP, _NO_POOL_AT_ALL)
     early = (_NO_POOL_YET,) if stage in ("weights", "profile") else ()
     return (_LARGER_POOL, _HIGHER_CAP, *early)
+
+
+class MemoryAdvice(NamedTuple):
+    """What lets it start or run on, and what does not."""
+
+    remedies: tuple[Remedy, ...]
+    wont_help: tuple[WontHelp, ...]
+
+
+def memory_advice(event: Event, capture: Capture, cost: CostModel | None) -> MemoryAdvice:
+    """Advise after a refusal: by its stage, by whether the weights fit, and by what holds."""
+    stage, dtype = advised_stage(event, capture, cost), capture.subject.dtype
+    listed = remedies_after_refusal(stage, buffer_of(event))
+    smaller = _smaller_weights(dtype)
+    remedies = [smaller if r is _SMALLER_WEIGHTS else r for r in listed]
+    found = tuple(r for r in remedies if r is not None)
+    if stage == ALONE and not fits_in(_next_dtype(dtype), capture, cost):
+        found = (_MORE_DEVICES, *(r for r in found if r is not _MORE_DEVICES))
+    if stage == ALONE:
+        found = tuple(replace(r, evidence=("weights_of_memory", *_EVIDENCE)) for r in found)
+    return MemoryAdvice(found, wont_help_after_refusal(stage))
+
+
+def _smaller_weights(dtype: str | None) -> Remedy | None:
+    """Return the step to fewer bits that is left: of 16, to 8; of 8, to 4; of 4, none."""
+    size = DTYPE_BYTES.get(dtype or "", 4.0)
+    if size <= DTYPE_BYTES["int4"]:
+        return None
+    flags = IN_8 if size > DTYPE_BYTES["fp8"] else IN_4
+    if size <= DTYPE_BYTES["bf16"]:
+        flags = {engine: flag for engine, flag in flags.items() if engine != "stallscope"}
+    return replace(_SMALLER_WEIGHTS, flag=flags)
+
+
+def _next_dtype(dtype: str | None) -> str:
+    return "fp8" if DTYPE_BYTES.get(dtype or "", 4.0) > DTYPE_BYTES["fp8"] else "int4"

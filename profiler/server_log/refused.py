@@ -90,9 +90,14 @@ def refusal(lines: Sequence[Line], place: int, stage: str) -> Event | None:
 
 
 def _at(lines: Sequence[Line], place: int, stage: str) -> str:
-    """Name the stage: a frame of a start tells it, one of serving only where nothing else does."""
+    """Name the stage: a frame of a start tells it, one of serving only where nothing else does.
+
+    The line that a start begins with tells of none of its stages.
+    """
     by_frame = stage_of_traceback(lines, place)
-    return stage if by_frame is None or (by_frame == "serving" and stage) else by_frame
+    if by_frame is None or (by_frame == "serving" and stage):
+        return "starting" if stage == "start" else stage
+    return by_frame
 
 
 def _buffer(lines: Sequence[Line], place: int) -> dict[str, object]:

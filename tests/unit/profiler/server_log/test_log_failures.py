@@ -31,7 +31,7 @@ def events(folder: Path, *lines: str) -> tuple[Event, ...]:
 @pytest.mark.parametrize(
     ("before", "stage"),
     [
-        ((FLAGS,), "start"),
+        ((FLAGS,), "starting"),  # that it started tells of none of its stages
         ((FLAGS, LOAD), "weights"),
         ((FLAGS, LOAD, LOADED), "profile"),
         ((FLAGS, LOAD, LOADED, SIZED), "kv"),
