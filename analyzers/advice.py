@@ -18,7 +18,10 @@ from stallscope.analyzers.paged_out import room_on_windows, useless_on_windows
 from stallscope.analyzers.prepared import Run
 from stallscope.analyzers.refusals import memory_failure
 from stallscope.analyzers.result import Remedy, Verdict, WontHelp
+from stallscope.analyzers.step.clocks import clock_ratios
 from stallscope.analyzers.step.core_wait import FINDING as CORES_TAKEN
+from stallscope.analyzers.step.slowdown import main_slowdown
+from stallscope.analyzers.whatif.clock_remedies import clocks_back
 from stallscope.analyzers.whatif.core_remedies import CORES_WONT_HELP, cores_back
 from stallscope.analyzers.whatif.kernel_remedies import (
     UNTOLD,
@@ -72,7 +75,16 @@ def advise(
     `sampled` is what raising the sequence cap would buy where no replay tells.
     """
     case = _Case(run, verdict, {m.name: m for m in measures}, replay, sampled)
-    ladder = (_refused, _of_kernels, _in_front, _starved, _cores_taken, _on_windows, _copied)
+    ladder = (
+        _refused,
+        _of_kernels,
+        _in_front,
+        _starved,
+        _cores_taken,
+        _slow_clocks,
+        _on_windows,
+        _copied,
+    )
     return next((advice for rung in ladder if (advice := rung(case))), None) or _of_class(case)
 
 
@@ -116,6 +128,15 @@ def _cores_taken(case: _Case) -> Advice | None:
     if case.verdict.finding != CORES_TAKEN:
         return None
     return Advice(cores_back(case.found), CORES_WONT_HELP)
+
+
+def _slow_clocks(case: _Case) -> Advice | None:
+    """The device runs below its clocks, or may: a reason for it was sampled."""
+    verdict, slowdown = case.verdict, main_slowdown(case.run.capture)
+    if verdict.finding == "slow-clocks" and clock_ratios(case.run.capture) is not None:
+        return Advice(clocks_back(slowdown.kind if slowdown else None), _useless(case))
+    is_open = verdict.finding == "step-unsettled" and "device" in verdict.between
+    return Advice(clocks_back(slowdown.kind), ()) if is_open and slowdown else None
 
 
 def _on_windows(case: _Case) -> Advice | None:

@@ -39,8 +39,9 @@ from stallscope.analyzers.step.busy_wait import as_hang
 from stallscope.analyzers.step.clocks import clock_ratios, slow_clocks
 from stallscope.analyzers.step.contention import with_contention
 from stallscope.analyzers.step.core_wait import core_wait, taken_cores
-from stallscope.analyzers.step.indicators import limit_without_budget
+from stallscope.analyzers.step.indicators import CANDIDATES, limit_without_budget
 from stallscope.analyzers.step.limit import QUALITY, Decision, limit_of_budget
+from stallscope.analyzers.step.slowdown import main_slowdown, with_slowdown
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.analyzers.words import percent
 from stallscope.profiler.capture import Capture
@@ -184,15 +185,19 @@ def step_decision(
     Slow clocks override, and cores that others had over the span, by default the whole run.
     """
     if budget is None or not budget.budget:
-        return limit_without_budget(capture, t, missing)
+        decision = limit_without_budget(capture, t, missing)
+        is_blind = decision.between == CANDIDATES
+        return with_slowdown(decision, capture, t) if is_blind else decision
     decision = limit_of_budget(budget, t)
     ratio = clock_ratios(capture)
     slow = slow_clocks(budget, ratio, decision, t) if ratio is not None else None
     if slow is not None:
-        return slow
+        why = main_slowdown(capture)
+        reason = slow.reason if why is None else f"{slow.reason}, by {why.text}"
+        return dataclasses.replace(slow, reason=reason)
     waited = core_wait(capture, span)
     taken = None if waited is None else taken_cores(budget, decision, waited, t)
-    return taken or with_contention(decision, capture)
+    return taken or with_slowdown(with_contention(decision, capture), capture, t)
 
 
 def judge(

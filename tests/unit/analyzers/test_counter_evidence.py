@@ -55,6 +55,8 @@ def test_a_power_cap_with_the_memory_clock_intact_does_not_slow_decode() -> None
 def test_a_memory_clock_that_fell_does() -> None:
     assert capped(memory_hz=6e9).verdict.bottleneck == "device"
     assert "the memory clock ran at 60 % of its highest" in notes(capped(memory_hz=6e9))
+    assert "the power cap or a power brake in 100 %" in capped(memory_hz=6e9).verdict.sentence
+    assert "nvidia-smi -pl" in capped(memory_hz=6e9).remedies[0].flag["any"]
     # 0.516 / 0.7 = 0.737 of the step: under the 0.75 that explain it.
     assert capped(memory_hz=7e9).verdict.bottleneck == "bandwidth"
 
