@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from stallscope.analyzers.benchmark.facts import is_benchmark_only
 from stallscope.analyzers.benchmark.latency import client_latencies
 from stallscope.analyzers.cost.kv_bytes import kv_bytes_per_token
+from stallscope.analyzers.event_fields import number
 from stallscope.analyzers.judge import Judgement, offered_concurrency
 from stallscope.analyzers.load.standstill import standstill_share
 from stallscope.analyzers.load.weights_read import weights_share
 from stallscope.analyzers.measures import measure
 from stallscope.analyzers.prepared import Run
+from stallscope.analyzers.refusals import ROOM_MEASURES, refused_allocations
 from stallscope.analyzers.step.busy_wait import busiest_share, power_share
 from stallscope.analyzers.step.clocks import clock_shares
 from stallscope.analyzers.step.core_measures import core_measures
@@ -38,6 +40,15 @@ def cause_measures(run: Run) -> Iterator[Measure]:
     gaps = client_latencies(run.capture).get("itl_s")
     if gaps is not None and gaps.p50 and gaps.p99 is not None and (gaps.n or 0) >= _FEW:
         yield measure("itl_tail", gaps.p99 / gaps.p50, "derived", "ITL p99 ÷ p50")
+
+
+def room_measures(run: Run) -> Iterator[Measure]:
+    """Yield what the engine said of the room for its KV cache when it refused to start."""
+    event = next(iter(refused_allocations(run.capture)), None)
+    for field, name in ROOM_MEASURES.items():
+        value = None if event is None else number(event, field)
+        if value is not None:
+            yield measure(name, value, "measured", "the engine's refusal, in its log")
 
 
 def decision_measures(run: Run, judgement: Judgement) -> Iterator[Measure]:
@@ -70,6 +81,7 @@ def decision_measures(run: Run, judgement: Judgement) -> Iterator[Measure]:
     if capped is not None:
         yield measure("power_capped", capped, "measured", "samples of clock_event_reasons")
     yield from core_measures(capture, run.span)
+    yield from room_measures(run)
     for name, value in clock_shares(capture).items():
         source = f"mean {name}_clock_hz ÷ highest {name}_clock_max_hz"
         yield measure(f"{name}_clock_share", value, "derived", source)

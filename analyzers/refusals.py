@@ -24,6 +24,12 @@ _STAGES = {
 _OF_A_START = frozenset(_STAGES) - {"step", "serving", "probe"}
 # torch on a CPU raises a plain RuntimeError with the first of these words.
 _REFUSALS = ("can't allocate memory", "out of memory")
+# What an engine says of the room for its KV cache, by the field of the event.
+ROOM_MEASURES = {
+    "kv_needed_bytes": "kv_bytes_needed",
+    "kv_left_bytes": "kv_bytes_left",
+    "fitting_tokens": "max_model_len_fitting",
+}
 _LOGIT_BYTES = 4  # engines sample in fp32
 
 
@@ -61,6 +67,9 @@ def refusal_text(event: Event, model: ModelSpec | None) -> str:
     stage = refused_at(event)
     words = f" while {_STAGES.get(stage, f'in stage {stage}')}" if stage is not None else ""
     asked, free = number(event, "bytes"), number(event, "free_bytes")
+    needed, kept = number(event, "kv_needed_bytes"), number(event, "kv_left_bytes")
+    if needed is not None and kept is not None and kept > 0:
+        return f"{words} ({_gib(needed)} needed for one request, {_gib(kept)} left)"
     if buffer_of(event) == "host":
         return f"{words} (the system killed the process for the host's memory, not the device's)"
     if buffer_of(event) == "logits":
@@ -98,6 +107,10 @@ def pieces_note(capture: Capture) -> tuple[str, ...]:
         "free, enough, but in pieces. PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True may join "
         "them; it is a second factor, and makes no room for anything else.",
     )
+
+
+def _gib(size: float) -> str:
+    return f"{size / 2**30:,.2f} GiB"
 
 
 def _size(asked: int) -> str:

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from stallscope.analyzers.cost.roofline import CostModel
-from stallscope.analyzers.refusals import buffer_of
+from stallscope.analyzers.event_fields import number
+from stallscope.analyzers.refusals import ROOM_MEASURES, buffer_of
 from stallscope.analyzers.result import Remedy, WontHelp
 from stallscope.analyzers.weights_alone import ALONE, advised_stage, fits_in
 from stallscope.analyzers.whatif.engine_flags import DEVICES, IN_4, IN_8, TOKEN_BUDGET
@@ -74,6 +75,14 @@ _LARGER_SHARE = Remedy(
     _CHECK,
     _EVIDENCE,
     cost="less left for activations, and for other processes on the GPU",
+)
+_SHORTER = Remedy(
+    "take requests no longer than the KV cache holds, or let the engine use more of the device",
+    {"vllm": "--max-model-len (lower) or --gpu-memory-utilization (higher)"},
+    None,
+    _CHECK,
+    _EVIDENCE,
+    cost="longer requests are refused; or less is left for activations and other processes",
 )
 _MORE_HOST = Remedy(
     "give the process more of the host's memory: raise the container's limit, or keep less there",
@@ -145,11 +154,25 @@ def memory_advice(event: Event, capture: Capture, cost: CostModel | None) -> Mem
     smaller = _smaller_weights(dtype)
     remedies = [smaller if r is _SMALLER_WEIGHTS else r for r in listed]
     found = tuple(r for r in remedies if r is not None)
+    if stage == "kv_sizing" and (shorter := _shorter(event)) is not None:
+        found = (shorter, *(r for r in found if r is not _LARGER_SHARE))
     if stage == ALONE and not fits_in(_next_dtype(dtype), capture, cost):
         found = (_MORE_DEVICES, *(r for r in found if r is not _MORE_DEVICES))
     if stage == ALONE:
         found = tuple(replace(r, evidence=("weights_of_memory", *_EVIDENCE)) for r in found)
     return MemoryAdvice(found, wont_help_after_refusal(stage))
+
+
+def _shorter(event: Event) -> Remedy | None:
+    """Return what fits into the KV cache where the engine said that some was left."""
+    fits, left = number(event, "fitting_tokens"), number(event, "kv_left_bytes")
+    if not fits and (left is None or left <= 0):
+        return None
+    if not fits:
+        return _SHORTER
+    flag = f"--max-model-len {fits:.0f} or --gpu-memory-utilization (higher)"
+    names = (*ROOM_MEASURES.values(), *_EVIDENCE)
+    return replace(_SHORTER, flag={"vllm": flag}, evidence=names)
 
 
 def _smaller_weights(dtype: str | None) -> Remedy | None:

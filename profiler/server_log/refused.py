@@ -39,6 +39,13 @@ _SIZES = {
     "free_bytes": re.compile(rf"\b{_SIZE} is free\b|; {_SIZE} free;"),
     "unused_bytes": re.compile(rf"\b{_SIZE} is reserved by PyTorch but unallocated"),
 }
+# What vLLM says of the room for its cache: V1 in GiB, with the length that fits; 0 in tokens.
+_KV_NEEDED = re.compile(r"(\d{1,6}(?:\.\d{1,4})?) GiB KV cache is needed")
+_KV_LEFT = re.compile(r"available KV cache memory \((-?\d{1,6}(?:\.\d{1,4})?) GiB\)")
+_FITTING = re.compile(
+    r"estimated maximum model length is (\d{1,9})"
+    r"|maximum number of tokens that can be stored in KV cache \((\d{1,9})\)"
+)
 RAISED = re.compile(
     r"(?:^|[\]>] |\) )\s*((?:[A-Za-z_]\w{0,60}\.){0,8}[A-Z]\w{0,60}(?:Error|Exception|Interrupt))"
     r": (.{1,600})"
@@ -86,7 +93,20 @@ def refusal(lines: Sequence[Line], place: int, stage: str) -> Event | None:
         if found is not None:
             size, unit = (g for g in found.groups() if g is not None)
             data[name] = round(float(size) * _UNITS[unit])
-    return Event(line.t_ns, "oom", None, data | _buffer(lines, place))
+    return Event(line.t_ns, "oom", None, data | _kv_room(line.text) | _buffer(lines, place))
+
+
+def _kv_room(text: str) -> dict[str, object]:
+    """Read how much KV cache one request needed, how much there was, and which length fits."""
+    room: dict[str, object] = {}
+    for name, pattern in (("kv_needed_bytes", _KV_NEEDED), ("kv_left_bytes", _KV_LEFT)):
+        found = pattern.search(text)
+        if found is not None:
+            room[name] = round(float(found[1]) * _UNITS["GiB"])
+    fitting = _FITTING.search(text)
+    if fitting is not None:
+        room["fitting_tokens"] = int(fitting[1] or fitting[2])
+    return room
 
 
 def _at(lines: Sequence[Line], place: int, stage: str) -> str:
