@@ -121,7 +121,10 @@ def risen(samples: Sequence[EngineSample], name: str) -> float | None:
 
 
 def clip(found: Sequence[Moment], start_ns: int, end_ns: int) -> tuple[Moment, ...]:
-    """Return the moments inside a span, cut to it; the closing one is left out."""
+    """Return the moments inside a span, cut to it.
+
+    The closing one is left out: how long it held nobody saw, and means weigh by time.
+    """
     first = max(0, bisect.bisect_right(found, start_ns, key=_start) - 1)
     near = list(found[first : bisect.bisect_left(found, end_ns, key=_start)])
     for index in {0, len(near) - 1} if near else ():  # those between are whole
