@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stallscope.errors import InputError
+from stallscope.profiler.broken_json import why_broken
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.file_kinds import TRACES, InputKind, input_kind, kind_of
 
@@ -95,6 +96,9 @@ def known(path: Path, kind: InputKind | None) -> InputKind:
     if kind is None:
         found = kind_of(path)
         own = _OWN if found == "a JSON file" else ""
+        broken = why_broken(path) if found == "a JSON file" else None
+        if broken is not None:
+            found, own = broken, ""
         raise InputError(f"{path}: {found}; {READ}{own}")
     return kind
 

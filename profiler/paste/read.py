@@ -40,6 +40,8 @@ def pieces_of(path: Path) -> list[Piece]:
     bare = unstamped(plain)
     pieces = split(bare)
     kinds = {p.kind for p in pieces if p.kind is not None}
+    if not kinds:
+        return []
     if len(kinds) < 2 and (plain == lines if InputKind.SERVER_LOG in kinds else bare == lines):
         return []
     return [_as_logged(piece, plain) for piece in pieces]
