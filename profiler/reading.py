@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stallscope.errors import InputError
+from stallscope.profiler.broken_gzip import noting_break
 from stallscope.profiler.broken_json import why_broken
 from stallscope.profiler.capture import Capture
 from stallscope.profiler.file_kinds import TRACES, InputKind, input_kind, kind_of
@@ -115,7 +116,11 @@ def _check_one_tool(paths: Sequence[Path], kinds: Sequence[InputKind]) -> None:
 
 
 def read_other(path: Path, kind: InputKind) -> Capture:
-    """Read what is no trace of a timeline."""
+    """Read what is no trace of a timeline; a gzip stream that ends early is noted."""
+    return noting_break(path, _of_kind(path, kind))
+
+
+def _of_kind(path: Path, kind: InputKind) -> Capture:
     if kind is InputKind.NSYS_STATS:
         from stallscope.profiler.nsys.stats_csv import read_nsys_stats
 

@@ -103,11 +103,11 @@ _WORDS = {
 }
 
 
-def failures(lines: Sequence[Line]) -> Iterator[Event]:
+def failures(lines: Sequence[Line], broken: str | None = None) -> Iterator[Event]:
     """Yield the first refused allocation as "oom", else what kept the server from serving.
 
     An "error" says what was raised first and at which stage; a log that ends during the start
-    without any failure is said to do so.
+    without any failure is said to do so; `broken` is how its file is, where that explains the end.
     """
     stage, reached_ns, has_served, is_dead = "", 0, False, False
     raised: list[tuple[int, str, str, str]] = []
@@ -143,6 +143,12 @@ def failures(lines: Sequence[Line]) -> Iterator[Event]:
             said = f"The server did not start; it failed {_WORDS[str(error.data['stage'])]}: "
             said += str(error.data["message"])
             yield Event(error.t_ns, "check", None, _final(_closed(said)))
+    elif stage and not has_served and not was_shut and broken:
+        said = (
+            f"The log ends {_WORDS[stage]}, before the server was ready, and holds no error: the "
+            f"compressed file is {broken} there, and what came after is not known."
+        )
+        yield Event(reached_ns, "check", None, _final(said))
     elif stage and not has_served and not was_shut and is_short:
         said = (
             f"The start failed: the log ends {_WORDS[stage]} and holds no error, with "

@@ -8,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 
 from stallscope.errors import InputError
+from stallscope.profiler.broken_gzip import how_broken
 from stallscope.profiler.capture import Capture, EngineSample, Event, Source
 from stallscope.profiler.sequence_cap import Cap, seen_cap
 from stallscope.profiler.server_log import (
@@ -88,7 +89,7 @@ def read_server_log(path: str | PathLike[str]) -> Capture:
     clock, repeats = LogClock(), Repeats()
     lines = read_log(path, _MARKS, clock, repeats)
     engine = _engine(lines)
-    failed = list(failures.failures(lines))
+    failed = list(failures.failures(lines, how_broken(path)))
     if engine is None and not any(event.kind == "oom" for event in failed):
         raise InputError(
             f"{path} holds no line of an inference server's; give its log from the start"
