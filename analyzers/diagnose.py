@@ -62,6 +62,7 @@ from stallscope.analyzers.stated.engine_figures import engine_measures
 from stallscope.analyzers.step.as_calibrated import calibration_note
 from stallscope.analyzers.step.budget import phase_budgets
 from stallscope.analyzers.step.busy_wait import busy_note
+from stallscope.analyzers.step.over_explained import phases_note
 from stallscope.analyzers.step.power_cap import power_cap_note
 from stallscope.analyzers.step_gaps import gap_notes
 from stallscope.analyzers.thresholds import Thresholds
@@ -187,6 +188,7 @@ def diagnose(
             *padding_note(run.costs, run.cost),
             *(calibration_note(capture, run.costs) if run.cost is not None else ()),
             *held_note(capture),
+            *phases_note(judgement.budgets),
             *power_cap_note(capture, t),
             *busy_note(capture, is_blind=is_telemetry_only(capture)),
         ),

@@ -41,6 +41,7 @@ from stallscope.analyzers.step.contention import with_contention
 from stallscope.analyzers.step.core_wait import core_wait, taken_cores
 from stallscope.analyzers.step.indicators import CANDIDATES, limit_without_budget
 from stallscope.analyzers.step.limit import QUALITY, Decision, limit_of_budget
+from stallscope.analyzers.step.over_explained import with_phases
 from stallscope.analyzers.step.slowdown import main_slowdown, with_slowdown
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.analyzers.words import percent
@@ -245,6 +246,7 @@ def judge(
         if budget is not None and budget.budget:  # else the counters decided already
             decision = with_counters(decision, capture, t)
             decision = with_prompts(decision, capture, cost, t)
+            decision = with_phases(decision, budgets)
         if decision.bottleneck == "undetermined" and not costs:
             sampled = decide_starved(capture, span) or _by_samples(capture, cost, span, t)
             decision, branch = (decision, branch) if sampled is None else (sampled, "samples")
