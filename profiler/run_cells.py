@@ -36,6 +36,7 @@ _COMMAND = ("command", "cmd", "args", "arguments", "flags", "launch args", "laun
 # Short options of llama.cpp, by the names that they have here.
 _SHORT = {"-t": "threads", "-tb": "threads_batch", "-ngl": "gpu_layers", "-c": "context"}
 _SHORT |= {"-b": "batch_size", "-ub": "ubatch_size", "-np": "parallel", "-tp": "tensor_parallel"}
+_TEST = re.compile(r"(?P<of>pp|tg)\d+(?: ?@ ?d\d+)?")  # llama-bench: pp512, tg128 @ d4096
 _UNDER = re.compile(r"(?:n/?a)?[\s(]*(?:<|less than|under|below)\s*(?P<n>[\d.,]+)\s*\)?", re.I)
 _SPREAD = re.compile(r"(?P<n>[\d.,]+)\s*(?:±|\+/-|\+-).*")
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
@@ -64,6 +65,19 @@ def figure_of(title: str) -> FigureColumn | None:
     return FigureColumn(
         f"{_plain(time['what'])}_s", _SCALE[(time["u"] or time["v"] or time["w"]).lower()], True
     )
+
+
+def by_test(figure: FigureColumn | None, test: str | None) -> FigureColumn | None:
+    """Name the tokens a second of llama-bench by its test: of prompts (pp) or generated (tg).
+
+    One that mixes both (pp512+tg128) counts both kinds.
+    """
+    if figure is None or figure.name != "output_tokens_per_s" or test is None:
+        return figure
+    if re.fullmatch(r"pp\d+\+tg\d+.*", test):
+        return figure._replace(name="total_tokens_per_s")
+    kind = _TEST.fullmatch(test)
+    return figure._replace(name="input_tokens_per_s") if kind and kind["of"] == "pp" else figure
 
 
 def _rate(plain: str) -> str | None:

@@ -6,11 +6,13 @@ import csv
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from pathlib import Path
 
 from stallscope.errors import InputError
 from stallscope.profiler.regular_file import check_readable
 from stallscope.profiler.run_cells import (
+    by_test,
     figure_of,
     is_command,
     is_reading,
@@ -50,7 +52,7 @@ class RunRow:
 
 def has_run_table(text: str) -> bool:
     """Tell whether a table of runs begins here: a header with a figure, and a line below it."""
-    rows = [row for row in _cells(text, most=3) if row]
+    rows = [row for _, row in _numbered(text, most=3) if row]
     if len(rows) < 2 or len(rows[0]) < 2 or len(rows[1]) != len(rows[0]):
         return False
     return any(figure_of(title) and not is_reading(title) for title in rows[0])
@@ -67,24 +69,29 @@ def read_run_table(path: Path) -> list[RunRow]:
     if not has_run_table(text):
         raise InputError(f"{path}: {NEEDED}")
     try:
-        rows = [row for row in _cells(text) if any(row)]
+        rows = [(line, row) for line, row in _numbered(text) if any(row)]
     except csv.Error as error:
         raise InputError(f"{path}: {error}; {NEEDED}") from error
-    titles = [title.strip() for title in rows[0]]
+    titles = [title.strip() for title in rows[0][1]]
     if len(set(titles)) < len(titles):
         raise InputError(f"{path}: two columns have one name; {NEEDED}")
-    return _with_options([_row(path, i, titles, row) for i, row in enumerate(rows[1:], 2)])
+    return _with_options([_row(path, line, titles, row) for line, row in rows[1:]])
 
 
-def _cells(text: str, most: int | None = None) -> list[list[str]]:
-    """Split a Markdown table, or one with commas, semicolons or tabs."""
-    lines = text.splitlines()
-    if most is not None:
-        lines = [line for line in lines if line.strip()][:most]
+def _numbered(text: str, most: int | None = None) -> list[tuple[int, list[str]]]:
+    """Split a Markdown table, or one with commas, semicolons or tabs; each row by its line.
+
+    A Markdown table ends at the first line that does not begin with a bar: llama-bench prints its
+    build below.
+    """
+    lines = [(i, line) for i, line in enumerate(text.splitlines(), 1) if line.strip()][:most]
     if not text.lstrip().startswith("|"):
-        return list(csv.reader(lines, dialect=_dialect(text)))
-    rows = [_markdown(line) for line in lines if line.strip()]
-    return [row for row in rows if not all(_RULE.fullmatch(cell) for cell in row)]
+        reader = csv.reader((line for _, line in lines), dialect=_dialect(text))
+        # A quoted cell may go over several lines: a row stands where its last line does.
+        return [(lines[reader.line_num - 1][0], row) for row in reader]
+    barred = takewhile(lambda one: one[1].lstrip().startswith("|"), lines)
+    rows = [(i, _markdown(line)) for i, line in barred]
+    return [(i, row) for i, row in rows if not all(_RULE.fullmatch(cell) for cell in row)]
 
 
 def _markdown(line: str) -> list[str]:
@@ -104,8 +111,10 @@ def _row(path: Path, line: int, titles: Sequence[str], row: Sequence[str]) -> Ru
         raise InputError(f"{path}, line {line}: {len(row)} values under {len(titles)} columns")
     found, under = RunRow(f"line {line}", {}, {}), set()
     offers = any(setting_name(title) == _OFFERED for title in titles)
+    tested = _tested(titles, row)
     for title, cell in zip(titles, (cell.strip() for cell in row), strict=True):
         figure, value = figure_of(title), number(cell)
+        figure = by_test(figure, tested)
         is_seen = is_reading(title) or (offers and setting_name(title) == _REACHED)
         if not cell:
             continue
@@ -126,6 +135,12 @@ def _row(path: Path, line: int, titles: Sequence[str], row: Sequence[str]) -> Ru
         else:
             found.settings[setting_name(title)] = cell if value is None else value
     return replace(found, under=frozenset(under))
+
+
+def _tested(titles: Sequence[str], row: Sequence[str]) -> str | None:
+    """Return what the column `test` of llama-bench says of a row; None where there is none."""
+    cells = (cell.strip() for title, cell in zip(titles, row, strict=True) if title == "test")
+    return next(cells, None)
 
 
 def _with_options(rows: list[RunRow]) -> list[RunRow]:

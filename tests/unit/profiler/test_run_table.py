@@ -34,7 +34,7 @@ def test_separators(tmp_path: Path, separator: str) -> None:
     text = "threads,pages/s\n1,14.0\n\n2,16.8\n".replace(",", separator)
     rows = read_run_table(table(tmp_path, text))
     assert [row.figures["pages_per_s"][0] for row in rows] == [14.0, 16.8]
-    assert [row.name for row in rows] == ["line 2", "line 3"]
+    assert [row.name for row in rows] == ["line 2", "line 4"]  # line 3 is empty
 
 
 @pytest.mark.parametrize(
@@ -188,3 +188,28 @@ def test_the_concurrency_reached_is_no_setting_beside_the_one_offered(tmp_path: 
     assert (row.settings, row.readings) == ({"max_concurrency": 8.0}, {"concurrency": 7.61})
     (alone,) = read_run_table(table(tmp_path, "concurrency,tok/s\n8,50\n"))
     assert alone.settings == {"concurrency": 8.0}
+
+
+LLAMA_BENCH = (
+    "| model | ngl | test | t/s |\n| --- | --: | --: | --: |\n"
+    "| llama 8B | 99 | pp512 | 3921.12 ± 18.22 |\n| llama 8B | 99 | tg128 | 101.33 ± 0.42 |\n"
+    "| llama 8B | 99 | pp512+tg128 | 480.10 ± 1.00 |\n\nbuild: 1e5b6d1b (4231)\n"
+)
+
+
+def test_what_llama_bench_prints(tmp_path: Path) -> None:
+    rows = read_run_table(table(tmp_path, LLAMA_BENCH))
+    assert [row.name for row in rows] == ["line 3", "line 4", "line 5"]
+    # Prompt processing, generation, and both in one test are three quantities.
+    assert [row.figures for row in rows] == [
+        {"input_tokens_per_s": (3921.12, False)},
+        {"output_tokens_per_s": (101.33, False)},
+        {"total_tokens_per_s": (480.10, False)},
+    ]
+
+
+def test_a_wrong_row_is_named_by_its_line_in_the_file(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="line 5: 1 values under 2 columns"):
+        read_run_table(table(tmp_path, "\n| threads | tok/s |\n|-|-|\n| 1 | 2 |\n| 3 |\n"))
+    with pytest.raises(InputError, match="line 4: 1 values under 2 columns"):
+        read_run_table(table(tmp_path, "threads,tok/s\n1,2\n\n3\n"))
