@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from stallscope.analyzers.thresholds import Thresholds
     from stallscope.profiler.capture import Capture
 
+_TABLES = (".csv", ".tsv")
 FILES_HELP = "What diagnose reads, one run a file; or one table of runs (CSV), one run a line."
 
 
@@ -108,6 +109,7 @@ def _runs(
         if input_kind(path) is None and (rows := _written_down(path)):
             yield from ((row, None) for row in rows)
             continue
+        _check_text(path)
         capture = noting(read_input(path), left_out)
         diagnosis = judge_capture(capture, thresholds=limits, goal=None, facts=facts)
         yield run_of(name, diagnosis), capture
@@ -117,6 +119,16 @@ def short_names(files: Sequence[Path]) -> tuple[str, ...]:
     """Name files without the folders that they share; each by its own name where that is enough."""
     names = tuple(path.name for path in files)
     return names if len(set(names)) == len(names) else tuple(map(str, files))
+
+
+def _check_text(path: Path) -> None:
+    """Refuse a text that is neither a recording nor a table of runs; InputError says what is."""
+    from stallscope.profiler.file_kinds import input_kind
+    from stallscope.profiler.reading import pieces_in
+    from stallscope.profiler.run_table import NEEDED
+
+    if path.suffix in _TABLES and (kind := input_kind(path)) is None and not pieces_in(path, kind):
+        raise InputError(f"{path}: no table of runs: {NEEDED}")
 
 
 def _written_down(path: Path) -> list[Run]:

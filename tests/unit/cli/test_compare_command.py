@@ -130,7 +130,7 @@ def test_a_value_that_the_table_contradicts_is_refused(
         (["{table}", "--metric", "speed"], 2, "the runs have pages_per_s"),
         (["{one}"], 2, "two runs or more"),
         (["{none}"], 1, "none.csv"),
-        (["{words}"], 1, "a text file"),
+        (["{words}"], 1, "no table of runs"),
         (["{broken}"], 1, "line 3: pages/s is 'x'"),
     ],
 )
@@ -178,3 +178,12 @@ def test_two_runs_of_one_size_are_two(tmp_path: Path, capsys: pytest.CaptureFixt
         (tmp_path / f"{name}.csv").write_text(f"threads,pages/s\n1,{rate}\n")
     assert call(["compare", str(tmp_path / "a.csv"), str(tmp_path / "b.csv")]) == 0
     assert "1.20 ×" in capsys.readouterr().out
+
+
+def test_a_table_without_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "c.csv"
+    path.write_text("test,qps\n1,2\n")
+    assert call(["compare", str(path)]) == 1
+    said = capsys.readouterr().err
+    assert "c.csv: no table of runs: a table of runs has a header of settings and figures" in said
+    assert "diagnose" not in said
