@@ -103,7 +103,8 @@ def build_cost_model(capture: Capture) -> CostModel | NoCostModel:
     peak = peak_flops(subject)
     if peak is None:
         reason = f"{subject.device.name} has no known peak for {subject.dtype}"
-        return NoCostModel(reason, "give the device's figures with --gpu-file")
+        how = f"give it as peak_flops.{subject.dtype} in the file of --gpu-file"
+        return NoCostModel(reason, how)
     times, linears_from = linear_times(capture), Machine.linears_from
     if not times and subject.device.products:
         times = class_times(subject.model, subject.dtype, subject.device.products)

@@ -49,7 +49,7 @@ def test_a_dtype_without_a_peak_is_named() -> None:
     subject = dataclasses.replace(WHOLE, device=load_device("t4"), dtype="bf16")
     answer = build_cost_model(Capture(subject=subject))
     assert answer == NoCostModel(
-        "t4 has no known peak for bf16", "give the device's figures with --gpu-file"
+        "t4 has no known peak for bf16", "give it as peak_flops.bf16 in the file of --gpu-file"
     )
 
 

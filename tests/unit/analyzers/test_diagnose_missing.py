@@ -50,7 +50,8 @@ QUEUE = (request(0, 0, 0, 5, 100), request(1, 0, 60, 65, 100), request(2, 0, 80,
         (
             Capture(subject=dataclasses.replace(ON_GPU, dtype="bf16"), steps=decodes(30)),
             TOLD_APART
-            + "toy gpu has no known peak for bf16 (give the device's figures with --gpu-file).",
+            + "toy gpu has no known peak for bf16 "
+            + "(give it as peak_flops.bf16 in the file of --gpu-file).",
         ),
         (
             Capture(subject=ON_GPU, steps=decodes(30, context_tokens=None)),
