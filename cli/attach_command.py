@@ -18,6 +18,7 @@ from stallscope.judge import judge_capture
 from stallscope.kept import Kept
 from stallscope.named_specs import model_or_why, named_device, noting
 from stallscope.options import (
+    MOST,
     CapOption,
     DtypeOption,
     ExplainOption,
@@ -96,7 +97,7 @@ def attach(
     kv_dtype: KvDtypeOption = None,
     max_num_seqs: CapOption = None,
     concurrency: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Clients that offer the load.")
+        int | None, typer.Option(min=1, max=MOST, metavar="N", help="Clients that offer the load.")
     ] = None,
     output: OutputOption = None,
     format: FormatOption = None,

@@ -17,6 +17,7 @@ from stallscope.judge import judge_capture, of_itself
 from stallscope.named_specs import model_or_why, noting
 from stallscope.offsets import offsets_of
 from stallscope.options import (
+    MOST,
     CapOption,
     DtypeOption,
     ExplainOption,
@@ -61,7 +62,8 @@ def diagnose(
     kv_dtype: KvDtypeOption = None,
     max_num_seqs: CapOption = None,
     concurrency: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Clients that offered the load.")
+        int | None,
+        typer.Option(min=1, max=MOST, metavar="N", help="Clients that offered the load."),
     ] = None,
     offset: Annotated[
         list[str] | None,

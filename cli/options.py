@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
+MOST = 2**31 - 1  # engines keep counts of requests and tokens in 32 bits
+
 OutputOption = Annotated[
     Path | None,
     typer.Option(
@@ -58,13 +60,15 @@ Dtype = Literal["fp32", "bf16", "fp16", "fp8", "int8", "int4", "mxfp4", "nvfp4"]
 KvDtype = Literal["fp32", "bf16", "fp16", "fp8", "int8", "int4"]
 MODEL_HELP = "A preset, a config.json, or a folder with one."
 ModelOption = Annotated[str | None, typer.Option("--model", help=MODEL_HELP)]
-GpusOption = Annotated[int | None, typer.Option("--gpus", min=1, metavar="N", help="How many.")]
+GpusOption = Annotated[
+    int | None, typer.Option("--gpus", min=1, max=MOST, metavar="N", help="How many.")
+]
 DtypeOption = Annotated[Dtype | None, typer.Option("--dtype", help="Of the weights.")]
 KvDtypeOption = Annotated[KvDtype | None, typer.Option("--kv-dtype", help="Of the KV cache.")]
 CapOption = Annotated[
     int | None,
     typer.Option(
-        "--max-num-seqs", min=1, metavar="N", help="The engine's cap on running requests."
+        "--max-num-seqs", min=1, max=MOST, metavar="N", help="The engine's cap on running requests."
     ),
 ]
 KeepOption = Annotated[

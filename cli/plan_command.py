@@ -15,6 +15,7 @@ from stallscope.errors import UsageError
 from stallscope.kept_devices import keep_device
 from stallscope.link_values import check_links, linked_devices
 from stallscope.options import (
+    MOST,
     Dtype,
     ForceOption,
     FormatOption,
@@ -52,7 +53,10 @@ def plan(
     gpu: GpuOption = None,
     gpu_file: GpuFileOption = None,
     gpus: Annotated[
-        int, typer.Option(min=1, metavar="N", help="How many share the model (tensor parallel).")
+        int,
+        typer.Option(
+            min=1, max=MOST, metavar="N", help="How many share the model (tensor parallel)."
+        ),
     ] = 1,
     dtype: Annotated[
         list[str] | None,
@@ -68,11 +72,15 @@ def plan(
             help="Of the KV cache; as the weights if they are 16 or 32 bit. Several are compared.",
         ),
     ] = None,
-    input_tokens: Annotated[int, typer.Option(min=1, metavar="N", help="Prompt length.")] = 512,
+    input_tokens: Annotated[
+        int, typer.Option(min=1, max=MOST, metavar="N", help="Prompt length.")
+    ] = 512,
     output_tokens: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Tokens to generate.")
+        int, typer.Option(min=1, max=MOST, metavar="N", help="Tokens to generate.")
     ] = 256,
-    concurrency: Annotated[int, typer.Option(min=1, metavar="N", help="Requests at a time.")] = 1,
+    concurrency: Annotated[
+        int, typer.Option(min=1, max=MOST, metavar="N", help="Requests at a time.")
+    ] = 1,
     kv_table: Annotated[
         str | None,
         typer.Option(metavar="N,N,…", help="Lengths at which to show the size of the KV cache."),
@@ -97,7 +105,8 @@ def plan(
         typer.Option(metavar="LINK[,…]", help="To the host, for --cpu-offload; likewise."),
     ] = None,
     speculate: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Tokens to draft before each step.")
+        int | None,
+        typer.Option(min=1, max=MOST, metavar="N", help="Tokens to draft before each step."),
     ] = None,
     acceptance: Annotated[
         float | None,

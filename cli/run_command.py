@@ -13,6 +13,7 @@ from stallscope.files import check_target
 from stallscope.judge import judge
 from stallscope.options import (
     MODEL_HELP,
+    MOST,
     ExplainOption,
     FailOnOption,
     ForceOption,
@@ -62,10 +63,10 @@ def run(
         typer.Option(metavar="FILE", help="JSONL with arrival_s, input_tokens, output_tokens."),
     ] = None,
     max_num_seqs: Annotated[
-        int, typer.Option(metavar="N", help="Requests running at a time, at most.")
+        int, typer.Option(max=MOST, metavar="N", help="Requests running at a time, at most.")
     ] = 64,
     max_num_batched_tokens: Annotated[
-        int, typer.Option(metavar="N", help="Tokens in a step, at most.")
+        int, typer.Option(max=MOST, metavar="N", help="Tokens in a step, at most.")
     ] = 2048,
     chunked_prefill: Annotated[
         bool | None,

@@ -46,3 +46,21 @@ def test_a_name_that_the_system_refuses_is_one_line(
 def test_a_root_of_such_a_name_is_no_folder(capsys: pytest.CaptureFixture[str]) -> None:
     assert call(["doctor", "--root", TOO_LONG]) == 2
     assert capsys.readouterr().err == f"stallscope: --root {TOO_LONG}: is no folder\n"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ["diagnose", "x.log", "--max-num-seqs"],
+        ["attach", "localhost:1", "--max-num-seqs"],
+        ["run", "--max-num-seqs"],
+        ["run", "--max-num-batched-tokens"],
+        ["plan", "--concurrency"],
+        ["plan", "--gpus"],
+    ],
+)
+def test_a_count_that_no_engine_takes(line: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert call([*line, "2147483648"]) == 2  # 2 ** 31: the first that 32 bits do not hold
+    assert (
+        f"'{line[-1]}': Input should be less than or equal to 2147483647" in capsys.readouterr().err
+    )
