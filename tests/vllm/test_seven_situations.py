@@ -74,9 +74,11 @@ def test_two_clients_are_served_and_the_step_is_shared_out(
     report = attach.load(capped, *options, load=TWO)
     assert report["verdict"]["load"] == "served"
     verdict = report["verdict"]
-    assert verdict["class"] in ("host", "bandwidth", "undetermined")
+    # Arithmetic limits on a processor that cannot multiply in bf16, as the model's products do.
+    limits = {"host", "bandwidth", "compute"}
+    assert verdict["class"] in {*limits, "undetermined"}
     if verdict["class"] == "undetermined":
-        assert set(verdict["between"]) <= {"host", "bandwidth"}
+        assert set(verdict["between"]) <= limits
     budget = {part["part"]: part["time_s"] for part in report["phases"][-1]["budget"]}
     assert budget["weights"] > 0
 
