@@ -18,16 +18,16 @@ def write_device(path: Path) -> Path:
 
 
 def probe() -> dict[str, object]:
-    """Return the device: bytes read per second, and bf16 FLOP per second of a square product."""
+    """Return the device: bytes read per second, and fp32 FLOP per second of a square product."""
     import torch
 
     from stallscope.runner.probe import GIB, probe_gemm, probe_stream
 
     torch.set_num_threads(1)
-    stream, gemm = probe_stream(GIB, "cpu"), probe_gemm(torch.bfloat16, "cpu")
+    stream, gemm = probe_stream(GIB, "cpu"), probe_gemm(torch.float32, "cpu")
     return {
         "name": "one core of this machine",
-        "peak_flops": {"bf16": gemm.flops_per_s},
+        "peak_flops": {"fp32": gemm.flops_per_s},
         "memory_bytes_per_s": stream.bytes_per_s,
         "kind": "achievable",
         "is_cpu": True,

@@ -42,11 +42,13 @@ def serving(python: Path, model: Path, log: Path, *options: str, core: int = 0) 
     port = free_port()
     command = [str(python), "-m", "vllm.entrypoints.openai.api_server", "--model", str(model)]
     command += ["--load-format", "dummy", "--skip-tokenizer-init", "--enforce-eager"]
+    # Left to itself the engine takes bf16, which not every processor multiplies.
+    command += ["--dtype", "float32"]
     command += ["--host", "127.0.0.1", "--port", str(port), "--max-model-len", "2048", *options]
     extra = {
         "HF_HUB_OFFLINE": "1",
         "VLLM_NO_USAGE_STATS": "1",
-        "VLLM_CPU_KVCACHE_SPACE": "1",
+        "VLLM_CPU_KVCACHE_SPACE": "2",
         "VLLM_CPU_OMP_THREADS_BIND": str(core),
     }
     with log.open("wb") as out:

@@ -27,9 +27,8 @@ CONFIG = {
     "rms_norm_eps": 1e-6,
     "hidden_act": "silu",
     "tie_word_embeddings": False,
-    "torch_dtype": "bfloat16",
+    "torch_dtype": "float32",
 }
-KV_BYTES_PER_TOKEN = 2 * 8 * 8 * 64 * 2  # keys and values, layers, heads, head_dim, bf16
 
 
 def cache_folder() -> Path:
