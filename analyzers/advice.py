@@ -172,6 +172,7 @@ def _of_class(case: _Case) -> Advice:
         t=run.thresholds,
         kv_dtype=run.capture.subject.kv_dtype,
         found=case.found,
+        device=run.capture.subject.device,
     )
     of_room: tuple[Remedy, ...] = ()
     if case.is_capacity:

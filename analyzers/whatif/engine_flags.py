@@ -70,6 +70,14 @@ IN_16: Flags = {
     "llama.cpp": "a BF16 or F16 file",
     "transformers": "dtype=torch.bfloat16",
 }
+IN_32: Flags = {
+    "stallscope": "--dtype fp32",
+    "vllm": "--dtype float32",
+    "sglang": "--dtype float32",
+    "tensorrt-llm": "dtype: float32",
+    "llama.cpp": "an F32 file",
+    "transformers": "dtype=torch.float32",
+}
 IN_4: Flags = {
     "vllm": "--quantization awq_marlin (a 4-bit checkpoint)",
     "sglang": "--quantization awq_marlin (a 4-bit checkpoint)",
@@ -131,6 +139,7 @@ LEVERS: Mapping[str, Flags] = {
     "continuous": CONTINUOUS,
     "reserve-less": RESERVE_LESS,
     "prefixes": PREFIXES,
+    "in-32": IN_32,
     "in-16": IN_16,
     "in-8": IN_8,
     "in-4": IN_4,

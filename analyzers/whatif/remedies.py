@@ -24,6 +24,7 @@ from stallscope.analyzers.whatif.step_remedies import (
     compute_remedies,
 )
 from stallscope.profiler.evidence import Measure
+from stallscope.profiler.spec import DeviceSpec
 
 
 def _capacity(replay: Replay | None, kv_dtype: str | None, t: Thresholds) -> list[Remedy]:
@@ -108,7 +109,7 @@ _WONT_HELP: Mapping[str, tuple[WontHelp, ...]] = {
         WontHelp("raising the power limit", "the memory clock does not depend on it"),
     ),
     "compute": (
-        WontHelp("weight-only quantisation", "the arithmetic stays at 16 bit"),
+        WontHelp("weight-only quantisation", "they widen before they are multiplied"),
         WontHelp("raising the sequence cap", "arithmetic already fills the steps"),
     ),
     "client": (
@@ -154,6 +155,7 @@ def remedies_for(
     t: Thresholds,
     kv_dtype: str | None = None,
     found: Mapping[str, Measure] = NOTHING,
+    device: DeviceSpec | None = None,
 ) -> tuple[Remedy, ...]:
     """List what helps against a class, the surest first; a gain only where a model gave it.
 
@@ -172,7 +174,7 @@ def remedies_for(
     elif bottleneck == "bandwidth":
         listed = bandwidth_remedies(costs, cost, tokens_per_s, t.small_gain)
     elif bottleneck == "compute":
-        listed = compute_remedies(costs, cost)
+        listed = compute_remedies(costs, cost, device)
     elif bottleneck == "host":
         listed = host_remedies(found)
     elif bottleneck == "interconnect":

@@ -9,8 +9,10 @@ from stallscope.analyzers.cost.roofline import CostModel
 from stallscope.analyzers.result import Remedy
 from stallscope.analyzers.step.budget import StepCost, phase_budgets
 from stallscope.analyzers.step.limit import compute_phase
+from stallscope.analyzers.whatif.cpu_remedies import faster_dtype, more_cores
 from stallscope.analyzers.whatif.engine_flags import DEVICES, HALF_KV, IN_4, IN_8, IN_16, PREFIXES
 from stallscope.analyzers.whatif.fewer_bytes import fewer_kv_bytes, fewer_weight_bytes
+from stallscope.profiler.spec import DeviceSpec
 
 # KV dtype → one of half the width, in words, and the engines' flags for it.
 _HALF_KV: Mapping[str, tuple[str, str, Mapping[str, str]]] = {
@@ -121,9 +123,15 @@ _PREFIXES = Remedy(
 )
 
 
-def compute_remedies(costs: Sequence[StepCost], cost: CostModel | None) -> list[Remedy]:
+def compute_remedies(
+    costs: Sequence[StepCost], cost: CostModel | None, device: DeviceSpec | None = None
+) -> list[Remedy]:
     """Name what takes arithmetic away: from prompts, or from the steps of a large batch."""
     phase = compute_phase(phase_budgets(costs, cost))
+    if device is not None and device.is_cpu:
+        dtypes = faster_dtype(cost.dtype, device.peak_flops, phase) if cost is not None else []
+        first = [_PREFIXES] if phase == "prefill" else []
+        return [*first, *dtypes, more_cores(phase)]
     latency = "TTFT" if phase == "prefill" else "TPOT"
     dtype = Remedy(
         "compute in a dtype with a higher peak",
