@@ -120,6 +120,8 @@ def _capacity(judgement: Judgement, found: Mapping[str, Measure]) -> str:
     if not count:
         return text
     times = "once" if count == 1 else f"{count:.0f} times"
+    if preempted is not None and preempted.side == "lower":
+        times = f"at least {times}"
     return f"{text}, and running requests were preempted {times}"
 
 

@@ -9,16 +9,23 @@ from stallscope.analyzers.quantities import used_samples
 from stallscope.analyzers.result import PhaseBudget
 from stallscope.analyzers.step.limit import Decision, part_share
 from stallscope.analyzers.thresholds import Thresholds
-from stallscope.analyzers.words import percent
+from stallscope.analyzers.words import both, percent
 from stallscope.profiler.capture import Capture
 
 
 @dataclass(frozen=True, slots=True)
 class ClockRatio:
-    """Observed over nominal clock, 1.0 where not sampled."""
+    """Observed over nominal clock, 1.0 where not sampled; `sampled` names those that were."""
 
     sm: float
     memory: float
+    sampled: tuple[str, ...] = ("sm", "memory")
+
+    @property
+    def text(self) -> str:
+        """The clocks that were sampled, in words."""
+        words = {"sm": f"{percent(self.sm)} (SM)", "memory": f"{percent(self.memory)} (memory)"}
+        return both([words[name] for name in self.sampled])
 
 
 def clock_shares(capture: Capture) -> dict[str, float]:
@@ -40,7 +47,7 @@ def clock_ratios(capture: Capture) -> ClockRatio | None:
     found = clock_shares(capture)
     if not found:
         return None
-    return ClockRatio(found.get("sm", 1.0), found.get("memory", 1.0))
+    return ClockRatio(found.get("sm", 1.0), found.get("memory", 1.0), tuple(found))
 
 
 def is_slow(ratio: float, t: Thresholds) -> bool:
@@ -77,8 +84,7 @@ def slow_clocks(
     """Return the device as what limits, with what limits at nominal clocks next; else None."""
     if not slow_clocks_explain(budget, ratio, t):
         return None
-    reason = f"clocks ran at {percent(ratio.sm)} (SM) and {percent(ratio.memory)} (memory) "
-    reason += "of nominal"
+    reason = f"clocks ran at {ratio.text} of nominal"
     # An undetermined step names its largest class first.
     after = decision.between[0] if decision.between else decision.bottleneck
     _, observed = explained(budget, ratio, t)

@@ -26,9 +26,15 @@ def clocks(*values: tuple[str, float], device: DeviceSpec | None = None) -> Capt
 
 def test_ratio_is_the_mean_over_the_nominal() -> None:
     seen = clocks(("sm_clock_hz", 0.6e9), ("sm_clock_hz", 0.8e9), ("sm_clock_max_hz", 1.4e9))
-    assert clock_ratios(seen) == ClockRatio(sm=pytest.approx(0.5), memory=1.0)
+    assert clock_ratios(seen) == ClockRatio(pytest.approx(0.5), 1.0, ("sm",))
     both = clocks(("memory_clock_hz", 0.9e9), ("memory_clock_max_hz", 1.2e9))
-    assert clock_ratios(both) == ClockRatio(sm=1.0, memory=pytest.approx(0.75))
+    assert clock_ratios(both) == ClockRatio(1.0, pytest.approx(0.75), ("memory",))
+
+
+def test_only_a_clock_that_was_sampled_is_told() -> None:
+    assert ClockRatio(0.5, 1.0, ("sm",)).text == "50 % (SM)"
+    assert ClockRatio(1.0, 0.75, ("memory",)).text == "75 % (memory)"
+    assert ClockRatio(0.5, 0.75).text == "50 % (SM) and 75 % (memory)"
 
 
 def test_no_ratio_without_a_nominal_or_with_zeros_or_on_a_cpu() -> None:

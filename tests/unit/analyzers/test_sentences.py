@@ -17,6 +17,7 @@ from stallscope.analyzers.step.limit import Decision
 from stallscope.analyzers.thresholds import Thresholds
 from stallscope.analyzers.whatif.replay import WhatIf
 from stallscope.analyzers.words import both, counted, percent
+from stallscope.profiler.evidence import BoundSide
 
 QUEUE = Demand(0.375, 0.0, 8.0, 3.0, False, "measured", "a test")
 QUEUE_TEXT = "3.0 of 8.0 requests in flight wait on average (38 % of their time)"
@@ -28,6 +29,7 @@ def say(
     queues: bool = False,
     demand: Demand = UNKNOWN_DEMAND,
     preemptions: int | None = None,
+    side: BoundSide | None = None,
     kv_peak: float | None = None,
     preemption: Preemption | None = None,
     engines: tuple[float, ...] = (),
@@ -41,8 +43,9 @@ def say(
     found = {}
     if kv_peak is not None:
         found["kv_used_peak"] = measure("kv_used_peak", kv_peak, "measured", "a test")
+    how = "bound" if side else "measured"
     if preemptions is not None:
-        found["preemptions"] = measure("preemptions", preemptions, "measured", "a test")
+        found["preemptions"] = measure("preemptions", preemptions, how, "a test", side=side)
     whatif = None
     if gain is not None:
         whatif = WhatIf(Gain("output_tokens_per_s", "tokens/s", 100, gain, error), next_limit)
@@ -73,16 +76,18 @@ def test_served() -> None:
 
 
 @pytest.mark.parametrize(
-    ("preemptions", "end"),
+    ("preemptions", "side", "end"),
     [
-        (None, ""),
-        (0, ""),
-        (1, ", and running requests were preempted once"),
-        (14, ", and running requests were preempted 14 times"),
+        (None, None, ""),
+        (0, None, ""),
+        (1, None, ", and running requests were preempted once"),
+        (14, None, ", and running requests were preempted 14 times"),
+        (1, "lower", ", and running requests were preempted at least once"),
+        (50, "lower", ", and running requests were preempted at least 50 times"),
     ],
 )
-def test_capacity(preemptions: int | None, end: str) -> None:
-    sentence = say(KV, queues=True, demand=QUEUE, preemptions=preemptions)
+def test_capacity(preemptions: int | None, side: BoundSide | None, end: str) -> None:
+    sentence = say(KV, queues=True, demand=QUEUE, preemptions=preemptions, side=side)
     assert sentence == f"The KV cache is full: {QUEUE_TEXT}{end}."
 
 
