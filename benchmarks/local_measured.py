@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from statistics import median
 
 from stallscope.analyzers.schedule import Scheduler, SchedulerConfig
 from stallscope.profiler.capture import Step
@@ -26,7 +27,10 @@ MODELS = (load_model("tiny-26m"), MIDDLE, load_model("llama-125m"))
 DTYPES = ("fp32", "bf16")
 LOADS = ((1, 64), (1, 768), (4, 256), (8, 128), (16, 256))  # requests at once, prompt tokens
 OUTPUT_TOKENS = 24
-ROUNDS = 2
+WARMUP = RequestSize(64, 4)
+ROUNDS = (
+    4  # the same load takes 15 % more or less two minutes later, on a machine that others share
+)
 BLOCK = 16
 
 
@@ -41,42 +45,40 @@ class Key:
 
 
 def measure(target: Path) -> None:
-    """Probe the machine, run everything twice, probe it again, and write it all down.
+    """Probe the machine and run everything, in turns that begin and end with a probe.
 
     As `run` does: a machine that others share is another one a minute later.
     """
     prepare_process()
     from stallscope.runner.machine_probe import probe_machine
 
-    first = probe_machine("cpu", DTYPES)
-    runs = [run for _ in range(ROUNDS) for run in _runs()]
-    last = probe_machine("cpu", DTYPES)
+    probes, runs = [probe_machine("cpu", DTYPES)], []
+    for _ in range(ROUNDS):
+        runs.extend(_runs())
+        probes.append(probe_machine("cpu", DTYPES))
     target.write_text(
         json.dumps(
             {
                 "at": time.strftime("%H:%M:%S"),
-                "device": json.loads(device_text(_between(first.device, last.device))),
-                "probe_s": [first.seconds, last.seconds],
-                "probe_other_cores": max(first.other_cores or 0.0, last.other_cores or 0.0),
+                "device": json.loads(device_text(_usual([p.device for p in probes]))),
+                "probe_s": [p.seconds for p in probes],
+                "probe_other_cores": max(p.other_cores or 0.0 for p in probes),
                 "runs": runs,
             }
         )
     )
 
 
-def _between(first: DeviceSpec, last: DeviceSpec) -> DeviceSpec:
-    """Describe a machine by the mean of what it reached before and after its runs."""
-
-    def mean(a: float, b: float) -> float:
-        return (a + b) / 2
-
-    pairs = zip(first.products, last.products, strict=True)
+def _usual(found: Sequence[DeviceSpec]) -> DeviceSpec:
+    """Describe a machine by the median of what it reached each time: a step's time is one too."""
+    first = found[0]
+    same = zip(*(device.products for device in found), strict=True)
     return replace(
         first,
-        peak_flops={d: mean(flops, last.peak_flops[d]) for d, flops in first.peak_flops.items()},
-        memory_bytes_per_s=mean(first.memory_bytes_per_s, last.memory_bytes_per_s),
-        products=tuple(replace(a, time_s=mean(a.time_s, b.time_s)) for a, b in pairs),
-        launch_s=mean(first.launch_s or 0.0, last.launch_s or 0.0),
+        peak_flops={d: median(one.peak_flops[d] for one in found) for d in first.peak_flops},
+        memory_bytes_per_s=median(one.memory_bytes_per_s for one in found),
+        products=tuple(replace(p[0], time_s=median(one.time_s for one in p)) for p in same),
+        launch_s=median(one.launch_s or 0.0 for one in found),
     )
 
 
@@ -113,6 +115,7 @@ def _steps(spec: ModelSpec, decoder: object, key: Key) -> tuple[Step, ...]:
             for warmup in (True, False):
                 engine = Engine(Scheduler(config), executor, generation=Generation(spec.vocab_size))
                 log = EngineLog(recorder, config, token_bytes=pool.bytes_per_token, warmup=warmup)
-                size = RequestSize(key.tokens, 4 if warmup else OUTPUT_TOKENS)
-                engine.run(ClosedLoop([size] * key.requests, key.requests), log)
+                size = WARMUP if warmup else RequestSize(key.tokens, OUTPUT_TOKENS)
+                count = 1 if warmup else key.requests
+                engine.run(ClosedLoop([size] * count, count), log)
         return tuple(step for step in read_capture(path).steps if not step.warmup)

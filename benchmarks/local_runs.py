@@ -1,10 +1,10 @@
 """Predictions of decode and prefill steps of this machine's own runs, in later processes.
 
-`local_runs.py measure FILE` probes the machine, serves thirty loads twice (three sizes, fp32 and
-bf16, 1 to 16 requests, 64 to 768 tokens), and probes it again, five minutes on a calm machine. Do
-that in three processes, some time apart. `local_runs.py judge FIRST LATER…` calibrates on three
-runs of the first and prints each error of the other runs in the later ones, by their own probe and
-by the first's.
+`local_runs.py measure FILE` serves thirty loads four times (three sizes, fp32 and bf16, 1 to 16
+requests, 64 to 768 tokens) and probes the machine before and after each round, eight minutes on a
+calm one. Do that in three processes, some time apart. `local_runs.py judge FIRST LATER…` calibrates
+on three runs of the first and prints each error of the other runs in the later ones, by their own
+probe and by the first's.
 """
 
 from __future__ import annotations
