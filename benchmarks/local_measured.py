@@ -17,7 +17,7 @@ from stallscope.profiler.device_products import device_text
 from stallscope.profiler.host_fields import other_cores
 from stallscope.profiler.models import load_model
 from stallscope.profiler.recorder import Recorder
-from stallscope.profiler.spec import DeviceSpec, ModelSpec
+from stallscope.profiler.spec import DeviceSpec, ModelSpec, ProductTime
 from stallscope.runner.run import prepare_process
 from stallscope.runner.workload import ClosedLoop, RequestSize
 
@@ -70,14 +70,18 @@ def measure(target: Path) -> None:
 
 
 def _usual(found: Sequence[DeviceSpec]) -> DeviceSpec:
-    """Describe a machine by the median of what it reached each time: a step's time is one too."""
-    first = found[0]
-    same = zip(*(device.products for device in found), strict=True)
+    """Describe a machine by the median of what it reached each time: a step's time is one too.
+
+    A probe leaves out what takes too long, as it found it: a product may be of some probes only.
+    """
+    first, same = found[0], dict[ProductTime, list[float]]()
+    for product in (product for device in found for product in device.products):
+        same.setdefault(replace(product, time_s=0.0), []).append(product.time_s)
     return replace(
         first,
         peak_flops={d: median(one.peak_flops[d] for one in found) for d in first.peak_flops},
         memory_bytes_per_s=median(one.memory_bytes_per_s for one in found),
-        products=tuple(replace(p[0], time_s=median(one.time_s for one in p)) for p in same),
+        products=tuple(replace(p, time_s=median(times_s)) for p, times_s in same.items()),
         launch_s=median(one.launch_s or 0.0 for one in found),
     )
 
