@@ -146,6 +146,8 @@ def plotted(diagnosis: Diagnosis, path: Path, *, force: bool) -> dict[str, str]:
         except MissingDependency as error:
             note(f"no plots: {error}")
             return {}
+        except OSError as error:  # a full disk
+            raise InputError(f"{path}: cannot write: {error.strerror or error}") from error
         targets = {
             name: check_target(path.with_name(name), force=force, option="-o: the plot")
             for name in images.values()

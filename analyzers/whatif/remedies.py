@@ -109,7 +109,7 @@ _WONT_HELP: Mapping[str, tuple[WontHelp, ...]] = {
         WontHelp("raising the power limit", "the memory clock does not depend on it"),
     ),
     "compute": (
-        WontHelp("weight-only quantisation", "they widen before they are multiplied"),
+        WontHelp("weight-only quantisation", "weights widen before they are multiplied"),
         WontHelp("raising the sequence cap", "arithmetic already fills the steps"),
     ),
     "client": (
